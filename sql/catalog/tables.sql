@@ -1,0 +1,71 @@
+-- The tables of the schema anon: hierarchies and their nodes, releases and what was measured of them.
+create schema if not exists anon;
+
+create table if not exists anon.version (
+    schema_version integer not null,
+    sqlanon varchar not null
+);
+
+create table if not exists anon.hierarchies (
+    name varchar not null,
+    kind varchar not null,      -- tree: its nodes are stored; intervals, prefix, dates: a rule for any column
+    settings varchar not null,  -- a rule's settings, as JSON
+    height integer,             -- levels of a stored tree, leaves and top included
+    leaves bigint,
+    created_at timestamptz not null default current_timestamp
+);
+
+create table if not exists anon.hierarchy_nodes (
+    name varchar not null,
+    node integer not null,
+    parent integer,
+    label varchar not null,
+    level integer not null,     -- 0 at the deepest leaves, height - 1 at the top
+    lo bigint not null,         -- the leaves below have the ranks lo to hi, in depth-first order
+    hi bigint not null
+);
+
+create table if not exists anon.releases (
+    name varchar not null,
+    schema_name varchar not null,
+    kind varchar not null,      -- view or table
+    storage varchar not null,   -- the table in this schema, or the release itself, that holds the rows
+    source varchar not null,
+    printed varchar[] not null, -- the release's columns that make its classes
+    k bigint not null,
+    policy varchar not null,    -- as JSON
+    proof varchar not null,     -- what was verified on the printed values, as JSON
+    metrics varchar not null,   -- as JSON
+    rows bigint not null,
+    sqlanon varchar not null,
+    created_at timestamptz not null default current_timestamp
+);
+
+create table if not exists anon.release_labels (
+    release varchar not null,
+    attribute varchar not null,
+    label varchar,
+    rows bigint not null,
+    weight double not null,
+    ncp double not null,
+    lm double not null,
+    eloss double not null,
+    is_modified boolean not null,
+    level integer,              -- of the printed node, NULL for numbers without a hierarchy
+    height integer
+);
+
+create table if not exists anon.release_leaves (
+    release varchar not null,
+    attribute varchar not null,
+    level integer not null,     -- of the leaf before generalization
+    height integer not null,
+    rows bigint not null
+);
+
+create table if not exists anon.release_classes (
+    release varchar not null,
+    size bigint not null,
+    classes bigint not null,
+    is_suppressed boolean not null
+);

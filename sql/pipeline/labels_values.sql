@@ -1,0 +1,14 @@
+-- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+select
+    spans.lo,
+    spans.hi,
+    case
+        when spans.lo = spans.hi then first.label
+        when last.value is null then '*'
+        else '[' || first.label || {separator} || last.label || ']'
+    end as label,
+    case when last.value is not null then first.value end as smallest,
+    last.value as largest
+from (select distinct {lo} as lo, {hi} as hi from ranges) as spans
+join {domain} as first on first.rank = spans.lo
+join {domain} as last on last.rank = spans.hi

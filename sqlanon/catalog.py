@@ -1,0 +1,41 @@
+"""Where sqlanon keeps its tables: the schema `anon` of a database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from sqlanon.engine import run
+from sqlanon.errors import CatalogError
+from sqlanon.sqltext import name
+
+HINT = "call sqlanon.load(con) first"
+
+
+def unwrap(con: Any) -> duckdb.DuckDBPyConnection:
+    """The DuckDB connection behind whatever the caller holds: sqlanon.connect()'s wrapper, or DuckDB's own."""
+    inner = getattr(con, "duckdb", con)
+    if not isinstance(inner, duckdb.DuckDBPyConnection):
+        raise CatalogError(f"Expected a duckdb connection, got {type(con).__name__}")
+    return inner
+
+
+def current_database(con: duckdb.DuckDBPyConnection) -> str:
+    """The database that unqualified names are looked up in."""
+    return str(run(con, "select current_database()")[0][0])
+
+
+def anon_schema(con: duckdb.DuckDBPyConnection) -> str:
+    """The quoted schema `anon`: the current database's, or that of the only other database that has one."""
+    found = run(
+        con,
+        "select database_name, database_name = current_database() from duckdb_tables() "
+        "where schema_name = 'anon' and table_name = 'hierarchy_nodes' order by 2 desc, 1",
+    )
+    if not found:
+        raise CatalogError(f"sqlanon is not loaded here: {HINT}")
+    if not found[0][1] and len(found) > 1:
+        listed = ", ".join(database for database, _ in found)
+        raise CatalogError(f"Several databases have sqlanon loaded ({listed}): USE one of them")
+    return f"{name(found[0][0])}.anon"

@@ -1,0 +1,216 @@
+"""What is DuckDB's alone: registering Python functions, transactions, and carrying lists between Arrow and numpy.
+
+The registered functions live as long as the database instance, whichever connection registered them, so they are
+kept alive here and hold connections only weakly: a strong reference would keep a closed database open.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import secrets
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from sqlanon import progress
+from sqlanon.errors import InterruptedRunError, SqlanonError
+from sqlanon.sqltext import literal, name
+from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
+
+Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
+"""Makes the SQL text for a request (JSON), reading the catalog through the connection."""
+
+NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place DOUBLE)'
+TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, ranks BIGINT[])'
+ANSWER = "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[])"
+
+_instances: dict[str, Instance] = {}
+_numbers = itertools.count(1)
+
+
+class Instance:
+    """One database instance: the functions registered there, and the connections through which it was loaded."""
+
+    def __init__(self, planners: dict[str, Planner]) -> None:
+        self.key = str(next(_numbers))
+        self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
+        self.functions = {
+            "sqlanon_instance": lambda: self.key,
+            "sqlanon_cluster": cluster,
+            "sqlanon_shuffle": shuffle,
+        } | {function: self._planning(planner) for function, planner in planners.items()}
+
+    def register(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Make the functions known to the database instance behind the connection."""
+        for function, code in self.functions.items():
+            if function == "sqlanon_cluster":
+                types, result, options = ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, {"type": "arrow"}
+            elif function == "sqlanon_shuffle":
+                types, result, options = ["BIGINT"], "UBIGINT", {"type": "arrow", "side_effects": True}
+            elif function == "sqlanon_instance":
+                types, result, options = [], "VARCHAR", {}
+            else:
+                types, result, options = ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR", {}
+            con.create_function(function, code, types, result, **options)  # type: ignore[arg-type]
+
+    def _planning(self, planner: Planner) -> Callable[[str, str, str], str]:
+        """The planner as a scalar function. It never raises what is the user's to mend: the message becomes SQL
+        that fails with it, because an exception inside a function would reach the user as a traceback."""
+
+        def plan(database: str, schema: str, request: str) -> str:
+            progress.watch_interrupts()
+            try:
+                with self._cursor() as con:
+                    run(con, f"use {name(database)}.{name(schema)}")
+                    return planner(con, request)
+            except SqlanonError as problem:
+                return f"select error({literal(str(problem))}) as problem"
+
+        return plan
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        for reference in reversed(self.connections):
+            con = reference()
+            if con is None:
+                continue
+            try:
+                cursor = con.cursor()
+            except duckdb.ConnectionException:
+                continue
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+            return
+        raise SqlanonError("The connection that sqlanon was loaded on is gone: call sqlanon.load(con) again")
+
+
+def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None:
+    """Register the functions with the connection's database instance, once, and remember the connection."""
+    if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+        instance = _instances[run(con, "select sqlanon_instance()")[0][0]]
+    else:
+        instance = Instance(planners)
+        instance.register(con)
+        _instances[instance.key] = instance
+    instance.connections = [reference for reference in instance.connections if reference() not in (None, con)]
+    instance.connections.append(weakref.ref(con))
+
+
+def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
+    """Run a statement to its end and return its rows: a result that is left open blocks the caller's connection."""
+    return con.execute(sql, values).fetchall()
+
+
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing; inside a transaction that the caller opened, all or nothing is the caller's to decide."""
+    try:
+        run(con, "begin transaction")
+    except duckdb.TransactionException:
+        yield
+        return
+    try:
+        yield
+    except BaseException:
+        run(con, "rollback")
+        raise
+    run(con, "commit")
+
+
+def shuffle(column: pa.Array) -> pa.Array:
+    """A sort key per row from the operating system's cryptographic source: no seed can bring the old order back."""
+    return pa.array(np.frombuffer(secrets.token_bytes(8 * len(column)), dtype=np.uint64))
+
+
+def cluster(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
+    """Run a core on one list of tuples per row. What the user can mend comes back as text, see Instance._planning."""
+    answers = []
+    for request, node_list, tuple_list in zip(_chunks(requests), _chunks(nodes), _chunks(tuples), strict=True):
+        try:
+            answers.append({"error": None, "deals": _cluster(json.loads(request.as_py()), node_list, tuple_list)})
+        except InterruptedRunError:
+            raise KeyboardInterrupt from None
+        except SqlanonError as problem:
+            answers.append({"error": str(problem), "deals": None})
+    deals = [answer["deals"] for answer in answers]
+    offsets = np.cumsum([0, *(0 if part is None else len(part) for part in deals)])
+    empty = _deals(np.array([], np.int64), np.array([0], np.int64), np.array([], np.int64))
+    flat = pa.concat_arrays([part for part in deals if part is not None] or [empty])
+    return pa.StructArray.from_arrays(
+        [
+            pa.array([answer["error"] for answer in answers], pa.string()),
+            pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat),
+        ],
+        names=["error", "deals"],
+    )
+
+
+def _chunks(array: Any) -> Any:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray:
+    problem = _problem(request, nodes.values, tuples.values)
+    method = METHODS[request["method"]]
+    rng = np.random.default_rng(request["seed"])
+    with progress.running(method.name) as report:
+        groups = method.cluster(problem, request["k"], rng, report, **request["parameters"])
+    return _dealt(groups)
+
+
+def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
+    """The lists that DuckDB collected, sorted: collecting promises no order."""
+    order = np.argsort(_numpy(tuples, "tuple"))
+    width = len(request["kinds"])
+    ranks = tuples.field("ranks").flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    number, lo = _numpy(nodes, "attribute"), _numpy(nodes, "lo")
+    hi, level, at = _numpy(nodes, "hi"), _numpy(nodes, "level"), _numpy(nodes, "place")
+    attributes: list[Attribute] = []
+    for index, kind in enumerate(request["kinds"], 1):
+        mine = np.flatnonzero(number == index)
+        mine = mine[np.argsort(lo[mine], kind="stable")]
+        attributes.append(Numbers(at[mine]) if kind == "numbers" else Tree(lo[mine], hi[mine], level[mine]))
+    return Problem(
+        ranks=np.ascontiguousarray(ranks[order], dtype=np.int64),
+        counts=np.ascontiguousarray(_numpy(tuples, "rows")[order], dtype=np.int64),
+        attributes=tuple(attributes),
+        weights=np.array(request["weights"], dtype=np.float64),
+    )
+
+
+def _numpy(structs: Any, field: str) -> Any:
+    return structs.field(field).to_numpy(zero_copy_only=False)
+
+
+def _dealt(groups: Groups) -> pa.StructArray:
+    """For each tuple the groups that its rows go to: one group, or a turn per row with the groups interleaved.
+
+    Interleaved in proportion (a group's j-th of m turns comes at (j + ½) / m), so that rows dealt out in the order of
+    a sensitive value spread it over the groups.
+    """
+    entries = np.bincount(groups.tuple)
+    turns = np.where(entries[groups.tuple] > 1, groups.rows, 1)
+    of_entry = np.repeat(np.arange(len(turns)), turns)
+    turn = np.arange(len(of_entry)) - np.repeat(np.cumsum(turns) - turns, turns)
+    order = np.lexsort((groups.group[of_entry], (turn + 0.5) / turns[of_entry], groups.tuple[of_entry]))
+    tuples, starts = np.unique(groups.tuple[of_entry][order], return_index=True)
+    return _deals(tuples, np.append(starts, len(order)), groups.group[of_entry][order])
+
+
+def _deals(tuples: Any, offsets: Any, groups: Any) -> pa.StructArray:
+    return pa.StructArray.from_arrays(
+        [
+            pa.array(tuples, pa.int64()),
+            pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(groups, pa.int64())),
+        ],
+        names=["tuple", "deal"],
+    )

@@ -1,0 +1,174 @@
+"""sqlanon.load(con): the functions, the schema `anon` with its tables and macros, and their versions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import duckdb
+
+from sqlanon import engine
+from sqlanon.attributes import attributes_of
+from sqlanon.catalog import anon_schema, current_database, unwrap
+from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.hierarchy import hierarchies
+from sqlanon.measure import measurement, measures_sql
+from sqlanon.planner import Plan, plan
+from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, Policy
+from sqlanon.sources import resolve
+from sqlanon.sqltext import literal, name, render
+from sqlanon.udfs.methods import METHODS
+from sqlanon.version import SCHEMA_VERSION, __version__
+
+UNSEEN = (
+    " (anon.anonymize sees committed tables only, no temporary ones and none made in the running transaction: "
+    "commit first, or call sqlanon.anonymize(con, ...) from Python)"
+)
+
+MACROS = (
+    "checks/quoted_list.sql",
+    "checks/class_query.sql",
+    "checks/diversity_query.sql",
+    "checks/k_anonymity.sql",
+    "checks/l_diversity.sql",
+    "checks/distinct_l_diversity.sql",
+    "checks/entropy_l_diversity.sql",
+    "checks/equivalence_classes.sql",
+    "checks/violations.sql",
+    "hierarchy/hierarchy_gaps.sql",
+    "hierarchy/hierarchy_tree.sql",
+    "pipeline/methods.sql",
+    "pipeline/anonymize.sql",
+    "metrics/utility.sql",
+    "metrics/measure.sql",
+    "metrics/ncp.sql",
+    "metrics/gcp.sql",
+    "metrics/lm.sql",
+    "metrics/dm.sql",
+    "metrics/average_class_size.sql",
+    "metrics/precision.sql",
+    "metrics/distortion.sql",
+    "metrics/distortion_ratio.sql",
+    "metrics/modification_rate.sql",
+)
+"""The macros' files in an order in which each finds what it uses."""
+
+UPGRADES: dict[int, str] = {}
+"""From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
+
+
+def load(con: Any) -> None:
+    """Load sqlanon into an open DuckDB connection's current database.
+
+    Registers the functions and creates the schema `anon`: check, metric and hierarchy macros, and the catalog tables.
+    Loading again changes nothing; an older schema is upgraded, a newer one refused. From then on
+    `FROM anon.anonymize('patients', quasi := ['age', 'zip'], k := 5)` works on this connection and its cursors.
+    """
+    raw = unwrap(con)
+    engine.attach(raw, {"sqlanon_plan": _plan_sql, "sqlanon_measure": _measure_sql})
+    database = current_database(raw)
+    found = _version(raw, database)
+    if found == (SCHEMA_VERSION, __version__):
+        return
+    if found and found[0] > SCHEMA_VERSION:
+        raise CatalogError(
+            f"Database '{database}' was written by a newer sqlanon ({found[1]}, schema {found[0]}); "
+            f"this is {__version__}, schema {SCHEMA_VERSION}: upgrade it with pip install -U sqlanon"
+        )
+    if _is_readonly(raw, database):
+        raise CatalogError(
+            f"Database '{database}' is read-only and has no sqlanon {__version__} in it: open it for writing, "
+            f"or attach it to an in-memory database and load sqlanon there"
+        )
+    with engine.transaction(raw):
+        for version in range(found[0] if found else SCHEMA_VERSION, SCHEMA_VERSION):
+            if version in UPGRADES:
+                engine.run(raw, UPGRADES[version])
+        for sql in schema_sql():
+            engine.run(raw, sql)
+        engine.run(raw, "delete from anon.version")
+        engine.run(raw, "insert into anon.version values ($1, $2)", [SCHEMA_VERSION, __version__])
+
+
+def schema_sql() -> list[str]:
+    """The statements that make the tables and macros."""
+    options = {"quasi": "null", "k": "5", "method": literal(DEFAULT_METHOD)}
+    options |= dict.fromkeys(
+        ("sensitive", "keep", "unsafe_keep", "hierarchies", "weights", "ranges", "seed", *PARAMETERS), "null"
+    )
+    fragments = {
+        "parameters": ", ".join(f"{option} := {default}" for option, default in options.items()),
+        "request": ", ".join(f"{option}: {option}" for option in ("source", *options)),
+        "methods": ", ".join(_method_row(method) for method in METHODS),
+        "measures": measures_sql(
+            labels="(select * from anon.release_labels as l where lower(l.release) = lower(r))",
+            leaves="(select * from anon.release_leaves as l where lower(l.release) = lower(r))",
+            classes="(select * from anon.release_classes as l where lower(l.release) = lower(r))",
+            k="(select coalesce(any_value(made.k), error('There is no stored release ''' || r || ''': make it with "
+            "CREATE ANONYMIZED TABLE or VIEW, or measure any table with FROM anon.measure(...)')) "
+            "from anon.releases as made where lower(made.name) = lower(r))",
+            beta="beta",
+        ),
+    }
+    return [render("catalog/tables.sql"), *(render(file, **fragments) for file in MACROS)]
+
+
+def plan_release(con: duckdb.DuckDBPyConnection, source: str, policy: Policy, hint: str = "") -> Plan:
+    """The plan for a source under a policy, with what the connection's catalog knows of both."""
+    anon = anon_schema(con)
+    found = resolve(con, source, hint)
+    return plan(found, policy, attributes_of(found, policy, hierarchies(con, anon), anon))
+
+
+def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+    options = json.loads(request)
+    source = options.pop("source")
+    return plan_release(con, source, Policy.of(options), UNSEEN).sql
+
+
+def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+    options = json.loads(request)
+    table, source, beta = options.pop("t"), options.pop("source"), options.pop("beta")
+    if source is None:
+        raise PolicyError("source is missing: name the table that was anonymized, source := 'patients'")
+    policy = Policy.of(options)
+    planned = plan_release(con, source, policy, UNSEEN)
+    printed = resolve(con, table, UNSEEN)
+    printed.spelt(planned.printed)
+    parts = measurement(planned.source, planned.attributes, printed.relation)
+    return measures_sql(
+        f"({parts.labels})", f"({parts.leaves})", f"({parts.classes})", str(policy.k), literal(float(beta))
+    )
+
+
+def _method_row(method: str) -> str:
+    of = METHODS[method]
+    parameters = ", ".join(f"{p.name} := {literal(p.default)} ({p.low:g} to {p.high:g}): {p.help}" for p in of.parameters)
+    return "(" + ", ".join(map(literal, (of.name, parameters, of.cost, of.use, of.paper))) + ")"
+
+
+def _version(con: duckdb.DuckDBPyConnection, database: str) -> tuple[int, str] | None:
+    """The version of the schema `anon`; None where there is none yet; an error where it is somebody else's."""
+    objects = {
+        row[0]
+        for row in engine.run(
+            con,
+            "select table_name from duckdb_tables() where database_name = $1 and schema_name = 'anon' "
+            "union all select view_name from duckdb_views() where database_name = $1 and schema_name = 'anon'",
+            [database],
+        )
+    }
+    if "version" in objects and "hierarchy_nodes" in objects:
+        rows = engine.run(con, f"select schema_version, sqlanon from {name(database)}.anon.version")
+        return (rows[0][0], rows[0][1]) if rows else (0, "unknown")
+    if objects:
+        raise CatalogError(
+            f"Schema 'anon' of database '{database}' has tables that are not sqlanon's ({', '.join(sorted(objects))}): "
+            f"rename that schema or load sqlanon into another database"
+        )
+    return None
+
+
+def _is_readonly(con: duckdb.DuckDBPyConnection, database: str) -> bool:
+    rows = engine.run(con, "select readonly from duckdb_databases() where database_name = $1", [database])
+    return bool(rows and rows[0][0])

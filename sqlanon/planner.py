@@ -1,0 +1,201 @@
+"""From a policy and what the catalog says of the source to one SQL query that anonymizes, verifies and shuffles.
+
+The planner reads no rows: types and hierarchies decide the text of the query, the query decides the rest while it
+runs, in the caller's own transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlanon.attributes import Attribute, Cte
+from sqlanon.errors import PolicyError
+from sqlanon.policy import Policy
+from sqlanon.sqltext import literal, name, names, render
+from sqlanon.sources import Source
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A query that makes a release, and the output columns that carry its quasi-identifiers."""
+
+    sql: str
+    policy: Policy
+    source: Source
+    attributes: tuple[Attribute, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """The columns of the release that make its classes."""
+        return tuple(column for attribute in self.attributes for column in attribute.output)
+
+
+@dataclass(frozen=True)
+class _Output:
+    """One column of the release: its name, and where the query has it."""
+
+    name: str
+    expression: str
+
+
+def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...]) -> Plan:
+    """The query for this source under this policy."""
+    kept = {
+        column: f"c{number}"
+        for number, column in enumerate(source.spelt([*policy.sensitive, *policy.keep, *policy.unsafe_keep]), 1)
+    }
+    outputs = _outputs(source, attributes, kept)
+    ctes = [
+        Cte("source", _source_sql(source, attributes, kept), materialized=True),
+        Cte("tuples", render("pipeline/tuples.sql", quasi=_comma(a.value for a in attributes)), materialized=True),
+        *(cte for attribute in attributes for cte in attribute.ctes),
+        Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in attributes), materialized=True),
+        Cte("encoded", _encoded_sql(attributes), materialized=True),
+        Cte("guard", _guard_sql(source, policy, attributes, kept)),
+        Cte("clustered", _clustered_sql(policy, attributes), materialized=True),
+        Cte("deals", render("pipeline/deals.sql"), materialized=True),
+        Cte("ranges", _ranges_sql(attributes), materialized=True),
+        *(Cte(attribute.labels, attribute.labels_sql) for attribute in attributes),
+        Cte("printed", _printed_sql(attributes)),
+        Cte("assigned", _assigned_sql(attributes, kept)),
+        Cte("released", render("pipeline/released.sql", columns=_comma_as(outputs)), materialized=True),
+        Cte("proof", proof_sql("released", [c for a in attributes for c in a.output])),
+    ]
+    return Plan(
+        sql=with_ctes(ctes, render("pipeline/release.sql", k=str(policy.k))),
+        policy=policy,
+        source=source,
+        attributes=attributes,
+        columns=tuple(output.name for output in outputs),
+    )
+
+
+def with_ctes(ctes: list[Cte], body: str) -> str:
+    """A query that reads top to bottom."""
+    return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body
+
+
+def proof_sql(released: str, printed: Sequence[str]) -> str:
+    """The query that counts the printed classes."""
+    return render("pipeline/proof.sql", released=released, printed=names(printed))
+
+
+def _comma(parts: Iterable[str]) -> str:
+    return ", ".join(parts)
+
+
+def _comma_as(outputs: list[_Output]) -> str:
+    return ",\n    ".join(f"{output.expression} as {name(output.name)}" for output in outputs)
+
+
+def _outputs(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> list[_Output]:
+    """The release's columns in the source's order."""
+    by_column = {attribute.column: attribute for attribute in attributes}
+    outputs: list[_Output] = []
+    for column in source.columns:
+        if attribute := by_column.get(column):
+            outputs += [
+                _Output(printed, f"printed.{internal}")
+                for printed, internal in zip(attribute.output, attribute.printed, strict=True)
+            ]
+        elif column in kept:
+            outputs.append(_Output(column, f"assigned.{kept[column]}"))
+    seen: set[str] = set()
+    for output in outputs:
+        if output.name.lower() in seen:
+            raise PolicyError(
+                f"ranges = 'columns' would print two columns called '{output.name}'; rename one in the source"
+            )
+        seen.add(output.name.lower())
+    return outputs
+
+
+def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
+    columns = [f"{name(a.column)} as {a.value}" for a in attributes]
+    columns += [f"{name(column)} as {internal}" for column, internal in kept.items()]
+    return f"select\n    {', '.join(columns)}\nfrom {source.relation}"
+
+
+def _encoded_sql(attributes: tuple[Attribute, ...]) -> str:
+    return render(
+        "pipeline/encoded.sql",
+        ranks=_comma(f"{a.domain}.rank" for a in attributes),
+        rank_columns=_comma(f"{a.domain}.rank as {a.rank}" for a in attributes),
+        joins="\n".join(
+            f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('tuples.' + a.value)}"
+            for a in attributes
+        ),
+    )
+
+
+def _guard_sql(source: Source, policy: Policy, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
+    """Each condition counts what is wrong and says it in words."""
+    conditions, counts = [], []
+    for attribute in attributes:
+        for problem, (count, condition, message) in enumerate(attribute.guards):
+            column = f"{attribute.value}_{problem}"
+            counts.append(f"{count} as {column}")
+            conditions.append(f"when {column}{condition} then {message.replace('{count}', column)}")
+    uniques = ["count(*) as total"]
+    for column in source.spelt(policy.keep):
+        distinct = f"{kept[column]}_distinct"
+        uniques.append(f"count(distinct {kept[column]}) as {distinct}")
+        message = literal(
+            f"Kept column '{column}' is nearly unique, so it identifies people: leave it out, "
+            f"or name it in unsafe_keep if that is meant."
+        )
+        conditions.append(f"when 2 * {distinct} > total then {message}")
+    return render(
+        "pipeline/guard.sql",
+        k=str(policy.k),
+        conditions="\n    ".join(conditions),
+        counts=_comma(counts),
+        uniques=_comma(uniques),
+    )
+
+
+def _clustered_sql(policy: Policy, attributes: tuple[Attribute, ...]) -> str:
+    request = {
+        "method": policy.method,
+        "k": policy.k,
+        "seed": policy.seed,
+        "parameters": policy.parameters,
+        "kinds": [attribute.kind for attribute in attributes],
+        "weights": [attribute.weight for attribute in attributes],
+    }
+    return render(
+        "pipeline/clustered.sql",
+        request=literal(json.dumps(request)),
+        ranks=_comma(attribute.rank for attribute in attributes),
+    )
+
+
+def _ranges_sql(attributes: tuple[Attribute, ...]) -> str:
+    bounds = [f"min({a.rank}) as {a.lo}, max({a.rank}) as {a.hi}" for a in attributes]
+    return render("pipeline/ranges.sql", bounds=",\n    ".join(bounds))
+
+
+def _printed_sql(attributes: tuple[Attribute, ...]) -> str:
+    return render(
+        "pipeline/printed.sql",
+        labels=_comma(
+            f"{a.labels}.{column} as {internal}"
+            for a in attributes
+            for column, internal in zip(a.label_columns, a.printed, strict=True)
+        ),
+        joins="\n".join(
+            f"join {a.labels} on {a.labels}.lo = ranges.{a.lo} and {a.labels}.hi = ranges.{a.hi}" for a in attributes
+        ),
+        suppressed=_comma("'*'" if len(a.printed) == 1 else "null, null" for a in attributes),
+    )
+
+
+def _assigned_sql(attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
+    return render(
+        "pipeline/assigned.sql",
+        order=_comma(f"source.{internal}" for internal in kept.values()) or "encoded.tuple",
+        same=" and ".join(f"source.{a.value} is not distinct from encoded.{a.value}" for a in attributes),
+    )

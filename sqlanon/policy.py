@@ -1,0 +1,180 @@
+"""The policy: everything a release is asked to be, checked when made and frozen afterwards."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from sqlanon.errors import PolicyError, did_you_mean, not_one_of
+from sqlanon.udfs.methods import METHODS
+
+RANGES = ("text", "columns")
+DEFAULT_METHOD = "kaca"
+
+PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
+"""The parameters of all methods: options of a policy like any other."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What to release and how.
+
+    Parameters
+    ----------
+    quasi: the quasi-identifiers, generalized until every class of them holds k rows or more.
+    k: the smallest class that may be printed.
+    method: the clustering method; `FROM anon.methods()` lists them with their parameters.
+    sensitive: columns released as they are, whose diversity within a class is measured.
+    keep: other columns released as they are; refused when nearly unique.
+    unsafe_keep: columns released as they are even if nearly unique.
+    hierarchies: column → hierarchy; a column not named takes the hierarchy of its own name, None asks for none.
+    weights: column → weight in the distances and losses (default 1).
+    ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max.
+    seed: the same seed gives the same groups.
+    parameters: the method's own parameters, such as beta.
+    """
+
+    quasi: tuple[str, ...]
+    k: int = 5
+    method: str = DEFAULT_METHOD
+    sensitive: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    unsafe_keep: tuple[str, ...] = ()
+    hierarchies: Mapping[str, str | None] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    ranges: str = "text"
+    seed: int = 0
+    parameters: Mapping[str, float | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
+            object.__setattr__(self, role, _names(role, getattr(self, role)))
+        object.__setattr__(self, "k", _whole("k", self.k, 2))
+        object.__setattr__(self, "seed", _whole("seed", self.seed, 0))
+        if not self.quasi:
+            raise PolicyError("quasi is empty: name the columns that could identify a person, quasi = ['age', 'zip']")
+        _refuse_two_roles(self)
+        if not isinstance(self.method, str) or self.method.lower() not in METHODS:
+            raise PolicyError(not_one_of("method", str(self.method), METHODS))
+        object.__setattr__(self, "method", self.method.lower())
+        if self.ranges not in RANGES:
+            raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
+        object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
+        object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies))
+        object.__setattr__(self, "weights", _per_column(self, "weights", self.weights))
+        for column, hierarchy in self.hierarchies.items():
+            if hierarchy is not None and not isinstance(hierarchy, str):
+                raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
+        for column, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
+                raise PolicyError(f"weights: '{column}' must have a number above 0")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Policy:
+        """A policy from flat options, as SQL, statements, TOML and Python all give them. None means not given."""
+        known = [entry.name for entry in fields(cls) if entry.name != "parameters"]
+        given: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
+        for option, value in options.items():
+            folded = option.lower()
+            if folded not in known and folded not in PARAMETERS:
+                everything = [*known, *PARAMETERS]
+                raise PolicyError(
+                    f"Unknown option '{option}' (options: {', '.join(everything)}).{did_you_mean(option, everything)}"
+                )
+            if value is not None:
+                (given if folded in known else parameters)[folded] = value
+        if "quasi" not in given:
+            raise PolicyError("quasi is missing: name the columns that could identify a person, quasi = ['age', 'zip']")
+        return cls(**given, parameters=parameters)
+
+    def options(self) -> dict[str, Any]:
+        """The flat options that make this policy again, without those at their defaults."""
+        plain = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "parameters"}
+        plain |= {option: value for option, value in self.parameters.items() if value is not None}
+        return {
+            option: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+            for option, value in plain.items()
+            if value != () and value != {}
+        }
+
+    def json(self) -> str:
+        """The options as JSON text, as `anon.releases` stores them."""
+        return json.dumps(self.options(), ensure_ascii=False)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Policy:
+        """The policy of a TOML file; its source, name and hierarchy definitions are `sqlanon run`'s business."""
+        return Job.from_toml(path).policy
+
+
+@dataclass(frozen=True)
+class Job:
+    """A TOML file: a policy with the source it is for, the release's name, and the hierarchies it needs."""
+
+    policy: Policy
+    source: str | None = None
+    name: str | None = None
+    define: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Job:
+        """Read and check a policy file."""
+        try:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as problem:
+            raise PolicyError(f"Cannot read policy '{path}': {problem.strerror}") from problem
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+            raise PolicyError(f"'{path}' is not TOML: {problem}") from problem
+        own = {key: content.pop(key, None) for key in ("source", "name", "hierarchy")}
+        for key in ("source", "name"):
+            if own[key] is not None and not isinstance(own[key], str):
+                raise PolicyError(f"{key} in '{path}' must be text")
+        define = own["hierarchy"] or {}
+        if not isinstance(define, dict) or not all(isinstance(table, dict) for table in define.values()):
+            raise PolicyError(f"'{path}': define a hierarchy as a table, [hierarchy.zip] then prefix = true")
+        return cls(Policy.of(content), own["source"], own["name"], define)
+
+
+def _names(role: str, given: Any) -> tuple[str, ...]:
+    """A role's column names, each once whatever its case."""
+    listed = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(column, str) for column in listed):
+        raise PolicyError(f"{role} must be a list of column names")
+    seen: dict[str, str] = {}
+    for column in listed:
+        if (earlier := seen.setdefault(column.lower(), column)) is not column:
+            same = f"'{column}' twice" if column == earlier else f"both '{earlier}' and '{column}', one column to DuckDB"
+            raise PolicyError(f"{role} names {same}")
+    return listed
+
+
+def _whole(option: str, value: Any, low: int) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
+        raise PolicyError(f"{option} is {value!r}; it must be a whole number of {low} or more")
+    return value
+
+
+def _refuse_two_roles(policy: Policy) -> None:
+    seen: dict[str, str] = {}
+    for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
+        for column in getattr(policy, role):
+            if (other := seen.setdefault(column.lower(), role)) != role:
+                raise PolicyError(f"'{column}' is both {other} and {role}; a column has one role")
+
+
+def _per_column(policy: Policy, option: str, given: Any) -> dict[str, Any]:
+    """A mapping by quasi-identifier, its keys spelt as in quasi."""
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"{option} must map columns to values, such as {{'zip': ...}}")
+    spelt = {column.lower(): column for column in policy.quasi}
+    for column in given:
+        if str(column).lower() not in spelt:
+            raise PolicyError(f"{option} names '{column}', which is not in quasi ({', '.join(policy.quasi)})")
+    return {spelt[str(column).lower()]: value for column, value in given.items()}

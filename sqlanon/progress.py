@@ -1,0 +1,64 @@
+"""Progress of long work, and stopping it: who wants to hear of it listens here.
+
+The cores run inside DuckDB, in DuckDB's own threads, where Ctrl-C does not arrive: the signal is noted in the main
+thread and looked at whenever a core reports.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlanon.errors import InterruptedRunError
+
+Listener = Callable[[str, int, int], None]
+"""Called with (method, done, total)."""
+
+_listeners: list[Listener] = []
+_interrupts = 0
+_chained: Any = None
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell the listener of all progress meanwhile."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+@contextmanager
+def running(method: str) -> Iterator[Callable[[int, int], None]]:
+    """The callback for one run of a core: passes progress on, and raises once the user has asked to stop."""
+    before = _interrupts
+
+    def report(done: int, total: int) -> None:
+        if _interrupts != before:
+            raise InterruptedRunError("Interrupted; nothing was stored")
+        for listener in _listeners:
+            listener(method, done, total)
+
+    yield report
+
+
+def watch_interrupts() -> None:
+    """Note every Ctrl-C before Python's own handler, or the program's, gets it. Only in the main thread, and only
+    where a Python function handles the signal."""
+    global _chained
+    if threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler) and handler is not _note_interrupt:
+        _chained = handler
+        signal.signal(signal.SIGINT, _note_interrupt)
+
+
+def _note_interrupt(number: int, frame: Any) -> None:
+    global _interrupts
+    _interrupts += 1
+    _chained(number, frame)

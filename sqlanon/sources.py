@@ -1,0 +1,149 @@
+"""What is to be anonymized or checked: a table, view or query, with its columns as the catalog has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from sqlanon.engine import run
+from sqlanon.errors import CatalogError, PolicyError, did_you_mean
+from sqlanon.sqltext import name, query_or_none, split_name
+
+
+@dataclass(frozen=True)
+class TypeFamily:
+    """What the pipeline must know of a column's type."""
+
+    name: str
+    is_ordered: bool = False
+    is_whole: bool = False
+    may_be_infinite: bool = False
+    position: str = "cast(null as double)"
+    separator: str = "-"
+
+
+WHOLE = TypeFamily("whole numbers", is_ordered=True, is_whole=True, position="cast(value as double)")
+DECIMAL = TypeFamily("decimals", is_ordered=True, position="cast(value as double)")
+FLOAT = TypeFamily("floats", is_ordered=True, may_be_infinite=True, position="cast(value as double)")
+DATE = TypeFamily("dates", is_ordered=True, may_be_infinite=True, position="epoch(value)", separator=" - ")
+TIMESTAMP = TypeFamily("timestamps", is_ordered=True, may_be_infinite=True, position="epoch(value)", separator=" - ")
+TEXT = TypeFamily("text")
+
+_FAMILIES: tuple[tuple[str, TypeFamily], ...] = (
+    (r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|U?BIGNUM|VARINT", WHOLE),
+    (r"DECIMAL\(.*\)", DECIMAL),
+    (r"FLOAT|REAL|DOUBLE", FLOAT),
+    (r"DATE", DATE),
+    (r"TIMESTAMP.*", TIMESTAMP),
+    (r"VARCHAR.*|BOOLEAN|ENUM\(.*\)|UUID", TEXT),
+)
+
+
+def type_family(column: str, type_name: str) -> TypeFamily:
+    """The family of a column's type, or an error that says which types a quasi-identifier may have."""
+    if not type_name.endswith("]"):
+        for pattern, family in _FAMILIES:
+            if re.fullmatch(pattern, type_name, re.DOTALL):
+                return family
+    raise PolicyError(
+        f"Column '{column}' has type {type_name}; a quasi-identifier must be a number, date, timestamp, boolean, "
+        f"enum or text. Cast it in the source query."
+    )
+
+
+@dataclass(frozen=True)
+class Source:
+    """A relation that can stand behind FROM, with its columns and their types in order."""
+
+    relation: str
+    shown: str
+    types: Mapping[str, str]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column names as the catalog spells them."""
+        return tuple(self.types)
+
+    def spelt(self, asked: Iterable[str]) -> list[str]:
+        """The names as the catalog spells them; case folds as in DuckDB, an unknown name is an error."""
+        by_folded = {column.lower(): column for column in self.types}
+        return [by_folded[self.known(column, by_folded)] for column in asked]
+
+    def known(self, column: str, by_folded: Mapping[str, str]) -> str:
+        """The folded name of a column that is there."""
+        if column.lower() not in by_folded:
+            listed = ", ".join(self.columns)
+            raise CatalogError(
+                f"Column '{column}' is not in '{self.shown}' (columns: {listed}).{did_you_mean(column, self.columns)}"
+            )
+        return column.lower()
+
+
+def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Source:
+    """The table, view or query that a user named. `hint` is added where nothing of that name is found."""
+    if not isinstance(asked, str) or not asked.strip():
+        raise CatalogError("The source is empty: give a table's name or a query")
+    if (query := query_or_none(asked)) is not None:
+        return _query(con, query)
+    candidates = [*_places(con, asked), name(asked)]
+    if (parts := split_name(asked)) and parts != [asked]:
+        candidates += [*_places(con, parts[0])] if len(parts) == 1 else [".".join(map(name, parts))]
+    for relation in candidates:
+        try:
+            return Source(relation, asked, _types(con, f"from {relation}"))
+        except (duckdb.CatalogException, duckdb.IOException):
+            continue
+        except duckdb.BinderException as problem:
+            if "does not exist" not in str(problem) and "Catalog" not in str(problem):
+                raise CatalogError(f"'{asked}' cannot be read: {_first_line(problem)}") from problem
+    tables = run(
+        con,
+        "select table_name from duckdb_tables() where not internal "
+        "union all select view_name from duckdb_views() where not internal",
+    )
+    known = sorted({table for (table,) in tables})
+    raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
+
+
+def _places(con: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+    """Where an unqualified name stands, in full: a bare name could mean one of the planned query's own steps."""
+    found = run(
+        con,
+        "select database_name, schema_name, name from ("
+        "select database_name, schema_name, table_name as name from duckdb_tables() union all "
+        "select database_name, schema_name, view_name from duckdb_views()) "
+        "where lower(name) = lower($1) and (database_name = 'temp' or "
+        "(database_name, schema_name) = (current_database(), current_schema())) "
+        "order by database_name <> 'temp'",
+        [table],
+    )
+    return [".".join(map(name, place)) for place in found]
+
+
+def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
+    try:
+        statements = con.extract_statements(query)
+        if len(statements) != 1 or statements[0].type.name != "SELECT":
+            raise CatalogError("The source must be one query or a table's name")
+        return Source(f"(\n{query}\n)", "the query", _types(con, query))
+    except duckdb.Error as problem:
+        raise CatalogError(f"The source query does not run: {_first_line(problem)}") from problem
+
+
+def _types(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
+    return {row[0]: row[1] for row in run(con, f"describe {query}")}
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).splitlines()[0]
+
+
+def split_column(qualified: str) -> tuple[str, str]:
+    """The table and the column of `table.column`, `schema.table.column` and so on."""
+    parts = split_name(qualified)
+    if not parts or len(parts) < 2:
+        raise CatalogError(f"'{qualified}' is not a column: write table.column")
+    return ".".join(map(name, parts[:-1])), parts[-1]

@@ -1,0 +1,70 @@
+"""The one place where SQL text is put together: names quoted, values written as literals, files of sql/ filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+FOLDER = _HERE / "sql" if (_HERE / "sql").is_dir() else _HERE.parent / "sql"
+"""sql/: shipped inside the package, or the checkout's top-level folder."""
+
+
+def name(identifier: str) -> str:
+    """An identifier that DuckDB reads as exactly this name."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def names(identifiers: Iterable[str]) -> str:
+    """Several identifiers, separated by commas."""
+    return ", ".join(map(name, identifiers))
+
+
+def literal(value: Any) -> str:
+    """A value as SQL: text, numbers, booleans, NULL, lists and maps of them."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, Mapping):
+        return "MAP {" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(map(literal, value)) + "]"
+
+
+@cache
+def text(file: str) -> str:
+    """The text of one file of sql/."""
+    return (FOLDER / file).read_text(encoding="utf-8").strip()
+
+
+def render(file: str, **fragments: str) -> str:
+    """A file of sql/ with every {placeholder} replaced by a fragment of SQL; a missing one is a KeyError.
+
+    Replaced in one pass, so braces inside a name or a literal stay what they are.
+    """
+    return re.sub(r"\{(\w+)\}", lambda found: fragments[found.group(1)], text(file))
+
+
+def query_or_none(source: str) -> str | None:
+    """The text without its closing semicolon if it is a query, None if it can only be a name."""
+    stripped = source.strip().rstrip(";").rstrip()
+    starts = re.match(r"(select|from|with|values|table|pivot|unpivot|\()(?![\w\"$])", stripped, re.IGNORECASE)
+    return stripped if starts and not re.fullmatch(r"\w+", stripped) else None
+
+
+def split_name(qualified: str) -> list[str] | None:
+    """The parts of `a."b.c".d` without their quotes, or None where the text is no qualified name."""
+    part = r'(?:"(?:[^"]|"")+"|[^".]+)'
+    if not re.fullmatch(rf"{part}(\.{part})*", qualified):
+        return None
+    return [
+        piece[1:-1].replace('""', '"') if piece.startswith('"') else piece.strip()
+        for piece in re.findall(part, qualified)
+    ]

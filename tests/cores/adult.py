@@ -1,0 +1,43 @@
+"""The Adult table of paper 004 as a problem: age as numbers, five columns with their hierarchies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sqlanon.udfs.problem import Numbers, Problem, Tree
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+CATEGORIES = ("workclass", "education", "marital-status", "race", "sex")
+
+
+def hierarchy(name: str) -> tuple[Tree, dict[str, int]]:
+    """The tree of a hierarchy file, and the rank of each leaf."""
+    rows = [line.split(";") for line in (DATA / "adult_hierarchies" / f"{name}.csv").read_text().splitlines()]
+    rows.sort(key=lambda row: row[::-1])
+    spans: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+    for rank, row in enumerate(rows):
+        for level in range(len(row)):
+            spans.setdefault((level, tuple(row[level:])), []).append(rank)
+    lo, hi, level = (
+        np.array(part) for part in zip(*((r[0], r[-1], key[0]) for key, r in spans.items()), strict=True)
+    )
+    return Tree(lo, hi, level), {row[0]: rank for rank, row in enumerate(rows)}
+
+
+def adult(age_as_tree: bool = False) -> Problem:
+    """The six columns most used, as distinct tuples in rank order."""
+    table = pd.read_csv(DATA / "adult_30162.csv", sep=";", dtype=str)
+    ages, age_rank = np.unique(table["age"].astype(int), return_inverse=True)
+    attributes: list[Numbers | Tree] = [Numbers(ages.astype(float))]
+    columns = [age_rank]
+    if age_as_tree:
+        tree, rank = hierarchy("age")
+        attributes, columns = [tree], [table["age"].map(rank).to_numpy()]
+    for name in CATEGORIES:
+        tree, rank = hierarchy(name)
+        attributes.append(tree)
+        columns.append(table[name].map(rank).to_numpy())
+    ranks, counts = np.unique(np.stack(columns, axis=1).astype(np.int64), axis=0, return_counts=True)
+    return Problem(ranks, counts.astype(np.int64), tuple(attributes), np.ones(len(attributes)))

@@ -1,0 +1,36 @@
+"""The loss on the Adult table, against literal implementations of the papers (../shared/ALGORITHMS.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from adult import DATA, adult
+from sqlanon.udfs import kaca, kacpc
+from sqlanon.udfs.problem import Problem, gcp
+
+pytestmark = pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+
+
+@pytest.fixture(scope="module")
+def table() -> Problem:
+    return adult()
+
+
+def quiet(done: int, total: int) -> None:
+    """Progress for nobody."""
+
+
+def test_adult_has_the_tuples_it_should_have(table):
+    assert (table.rows, len(table.ranks)) == (30162, 9727)
+
+
+@pytest.mark.parametrize(("k", "reference"), [(10, 0.0427), (50, 0.1275)])
+def test_kacpc_loses_what_the_literal_version_loses(table, k, reference):
+    groups = kacpc.cluster(table, k, np.random.default_rng(0), quiet)
+    assert gcp(table, groups) == pytest.approx(reference, rel=0.02)
+
+
+@pytest.mark.parametrize(("k", "beta", "reference"), [(10, 0, 0.0495), (10, 1, 0.0478), (50, 0, 0.1228)])
+def test_kaca_loses_no_more_than_the_literal_version(table, k, beta, reference):
+    groups = kaca.cluster(table, k, np.random.default_rng(0), quiet, beta=beta)
+    assert gcp(table, groups) <= 1.05 * reference

@@ -1,0 +1,8 @@
+"""The clustering methods by name: where the rest of the package finds them."""
+
+from __future__ import annotations
+
+from sqlanon.udfs import kaca, kacpc
+from sqlanon.udfs.method import Method
+
+METHODS: dict[str, Method] = {method.name: method for method in (kaca.METHOD, kacpc.METHOD)}

@@ -1,0 +1,205 @@
+"""Tables as ranks: the arithmetic that all cores share.
+
+Every quasi-identifier is a rank: the place of a value among the leaves of its hierarchy in depth-first order,
+or in value order where there is none. A set of values is then covered by the range [lo, hi] of its ranks, and
+everything a core asks about the set is a look-up on that range.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from sqlanon.errors import DataError
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+SUPPRESSED = -1
+"""The group of the rows that are printed as * in every quasi-identifier."""
+
+GRAIN = 2.0**-40
+"""Distances are multiples of this, about 1e-12 of an attribute."""
+
+
+def exact(distance: Floats) -> Floats:
+    """The distances as multiples of GRAIN, whose sums below 8192 have no rounding error.
+
+    Then a sum is the same in whatever order it is taken, and what should be a tie is one on every machine.
+    """
+    return np.rint(distance / GRAIN) * GRAIN
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An attribute in value order: numbers and dates without a hierarchy, printed as ranges.
+
+    `at` holds the position of each rank on the number line. A NULL has the last rank and the position NaN: it
+    is as far from every number as the two ends of the line are from each other.
+    """
+
+    at: Floats
+
+    @cached_property
+    def span(self) -> float:
+        """The length of the line from the smallest to the largest value."""
+        known = self.at[~np.isnan(self.at)]
+        # Python's floats: the distance of two values near ±1.8e308 is inf, without numpy's warning.
+        return float(known.max()) - float(known.min()) if known.size else 0.0
+
+    @cached_property
+    def unit(self) -> Floats:
+        """The positions scaled to [0, 1]; NULL stays NaN."""
+        if self.span == 0:
+            return np.where(np.isnan(self.at), np.nan, 0.0)
+        # Halves where the line is too long for a float; never otherwise, as half of the smallest float is 0.
+        at = self.at / 2 if math.isinf(self.span) else self.at
+        low, high = np.nanmin(at), np.nanmax(at)
+        return np.asarray((at - low) / (high - low))
+
+    def loss(self, lo: Ints, hi: Ints) -> Floats:
+        """The share of the line that [lo, hi] covers: NCP (paper 000). NULL with numbers covers all."""
+        width = self.unit[hi] - self.unit[lo]
+        return np.where(np.isnan(width), np.where(lo == hi, 0.0, 1.0), width)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An attribute with a hierarchy, as its nodes' leaf ranges. Node 0 is the root.
+
+    `level` is 0 at the deepest leaves and height - 1 at the root: a node's level says how many steps below
+    the top it is, so a leaf directly under the root of a tree of three levels has level 1.
+    """
+
+    lo: Ints
+    hi: Ints
+    level: Ints
+
+    def __post_init__(self) -> None:
+        order = np.lexsort((self.level, self.hi - self.lo))[::-1]
+        for name in ("lo", "hi", "level"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)[order], dtype=np.int64))
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves the tree has; their ranks are 0 to leaves - 1."""
+        return int(self.hi[0]) + 1
+
+    @property
+    def height(self) -> int:
+        """How many levels the tree has."""
+        return int(self.level[0]) + 1
+
+    @cached_property
+    def path(self) -> Ints:
+        """path[d, leaf] is the node d steps below the root on the way to the leaf, or the leaf itself."""
+        path = np.zeros((self.height, self.leaves), dtype=np.int64)
+        depth = self.height - 1 - self.level
+        for node in range(len(self.lo)):  # wider nodes first, so that the narrower ones below overwrite them
+            path[depth[node] :, self.lo[node] : self.hi[node] + 1] = node
+        return path
+
+    @cached_property
+    def leaf(self) -> Ints:
+        """The node of each leaf rank."""
+        return np.asarray(self.path[-1])
+
+    def common(self, lo: Ints, hi: Ints) -> Ints:
+        """The closest common node of each range: the deepest one on the way to both ends."""
+        lo, hi = np.broadcast_arrays(lo, hi)
+        node = np.zeros(lo.shape, dtype=np.int64)
+        for step in self.path[1:]:
+            shared = step[lo]
+            node = np.where(shared == step[hi], shared, node)
+        return node
+
+    @cached_property
+    def node_loss(self) -> Floats:
+        """NCP of each node (paper 000): 0 for a leaf, else its share of all leaves."""
+        covered = self.hi - self.lo + 1
+        is_leaf = np.zeros(len(self.lo), dtype=bool)
+        is_leaf[self.leaf] = True
+        return np.where(is_leaf, 0.0, covered / self.leaves)
+
+    def loss(self, lo: Ints, hi: Ints) -> Floats:
+        """The NCP of the closest common node of each range."""
+        return self.node_loss[self.common(lo, hi)]
+
+
+Attribute = Numbers | Tree
+Closure = tuple[Ints, Ints, Ints]
+"""lo and hi (groups × attributes) and the number of rows of each group."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Distinct tuples of ranks with how many rows hold each: all that a core sees of a table."""
+
+    ranks: Ints
+    counts: Ints
+    attributes: tuple[Attribute, ...]
+    weights: Floats
+
+    def __post_init__(self) -> None:
+        for array in (self.ranks, self.counts, self.weights):
+            array.setflags(write=False)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return int(self.counts.sum())
+
+    def need_rows(self, k: int) -> None:
+        """Raise a DataError when the table is too small for a single group of k rows."""
+        if self.rows < k:
+            raise DataError(
+                f"k = {k} needs at least {k} rows, and there are {self.rows}. Choose a smaller k."
+            )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Who is with whom: `rows` copies of tuple `tuple` belong to group `group`, for each entry.
+
+    Group ids are 0, 1, 2, ... and SUPPRESSED. A tuple may appear in several groups.
+    """
+
+    tuple: Ints
+    group: Ints
+    rows: Ints
+    extra: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def collect(cls, tuple: npt.ArrayLike, group: npt.ArrayLike, rows: npt.ArrayLike) -> Groups:
+        """Groups from entries in any order: sorted by group and tuple, the rows of equal entries added up."""
+        tuples, ids, copies = (np.asarray(part, dtype=np.int64) for part in (tuple, group, rows))
+        order = np.lexsort((tuples, ids))
+        tuples, ids, copies = tuples[order], ids[order], copies[order]
+        first = np.flatnonzero(np.r_[True, (np.diff(ids) != 0) | (np.diff(tuples) != 0)])
+        return cls(tuples[first], ids[first], np.add.reduceat(copies, first))
+
+    def closure(self, problem: Problem) -> Closure:
+        """lo and hi (groups × attributes) and the number of rows of each group that is not suppressed."""
+        kept = self.group != SUPPRESSED
+        group, ranks = self.group[kept], problem.ranks[self.tuple[kept]]
+        size = int(group.max()) + 1 if group.size else 0
+        lo = np.full((size, ranks.shape[1]), np.iinfo(np.int64).max)
+        hi = np.full((size, ranks.shape[1]), -1)
+        np.minimum.at(lo, group, ranks)
+        np.maximum.at(hi, group, ranks)
+        return lo, hi, np.bincount(group, weights=self.rows[kept], minlength=size).astype(np.int64)
+
+
+def gcp(problem: Problem, groups: Groups) -> float:
+    """The global certainty penalty of a clustering (paper 000): 0 keeps everything, 1 nothing."""
+    lo, hi, rows = groups.closure(problem)
+    loss = np.stack(
+        [attribute.loss(lo[:, j], hi[:, j]) for j, attribute in enumerate(problem.attributes)], axis=1
+    )
+    suppressed = groups.rows[groups.group == SUPPRESSED].sum()
+    total = problem.weights.sum()
+    return float(((loss @ problem.weights) @ rows + suppressed * total) / (total * problem.rows))
