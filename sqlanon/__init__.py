@@ -1,5 +1,6 @@
 """sqlanon anonymizes tables inside DuckDB: verified k-anonymity by the best published clustering algorithms."""
 
+from sqlanon.connection import Connection, connect
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.hierarchy import create_hierarchy, drop_hierarchy
 from sqlanon.loading import load
@@ -9,11 +10,13 @@ from sqlanon.version import __version__
 
 __all__ = [
     "BrokenPromiseError",
+    "Connection",
     "Policy",
     "Release",
     "SqlanonError",
     "__version__",
     "anonymize",
+    "connect",
     "create_hierarchy",
     "drop_hierarchy",
     "drop_release",

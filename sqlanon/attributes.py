@@ -161,9 +161,7 @@ class Attribute:
         return guards
 
 
-def attributes_of(
-    source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str
-) -> tuple[Attribute, ...]:
+def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Attribute, ...]:
     """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
     by_name = {hierarchy.name.lower(): hierarchy for hierarchy in hierarchies}
     attributes = []

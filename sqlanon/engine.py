@@ -41,24 +41,17 @@ class Instance:
     def __init__(self, planners: dict[str, Planner]) -> None:
         self.key = str(next(_numbers))
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
-        self.functions = {
-            "sqlanon_instance": lambda: self.key,
-            "sqlanon_cluster": cluster,
-            "sqlanon_shuffle": shuffle,
-        } | {function: self._planning(planner) for function, planner in planners.items()}
+        self.planners = {function: self._planning(planner) for function, planner in planners.items()}
+        self.say_key = lambda: self.key
 
     def register(self, con: duckdb.DuckDBPyConnection) -> None:
         """Make the functions known to the database instance behind the connection."""
-        for function, code in self.functions.items():
-            if function == "sqlanon_cluster":
-                types, result, options = ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, {"type": "arrow"}
-            elif function == "sqlanon_shuffle":
-                types, result, options = ["BIGINT"], "UBIGINT", {"type": "arrow", "side_effects": True}
-            elif function == "sqlanon_instance":
-                types, result, options = [], "VARCHAR", {}
-            else:
-                types, result, options = ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR", {}
-            con.create_function(function, code, types, result, **options)  # type: ignore[arg-type]
+        create: Any = con.create_function
+        create("sqlanon_instance", self.say_key, [], "VARCHAR")
+        create("sqlanon_cluster", cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_shuffle", shuffle, ["BIGINT"], "UBIGINT", type="arrow", side_effects=True)
+        for function, planner in self.planners.items():
+            create(function, planner, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR")
 
     def _planning(self, planner: Planner) -> Callable[[str, str, str], str]:
         """The planner as a scalar function. It never raises what is the user's to mend: the message becomes SQL
@@ -113,17 +106,21 @@ def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tu
 @contextmanager
 def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """All or nothing; inside a transaction that the caller opened, all or nothing is the caller's to decide."""
-    try:
-        run(con, "begin transaction")
-    except duckdb.TransactionException:
+    if _is_in_transaction(con):
         yield
         return
+    run(con, "begin transaction")
     try:
         yield
     except BaseException:
         run(con, "rollback")
         raise
     run(con, "commit")
+
+
+def _is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
+    """Has the caller a transaction open? Two statements then share its id. Trying BEGIN would abort it."""
+    return run(con, "select txid_current()") == run(con, "select txid_current()")
 
 
 def shuffle(column: pa.Array) -> pa.Array:

@@ -119,9 +119,7 @@ def _remove(con: duckdb.DuckDBPyConnection, anon: str, hierarchy: str) -> bool:
     return bool(found)
 
 
-def _store(
-    con: duckdb.DuckDBPyConnection, hierarchy: str, rule: Rule | None, nodes: list[Node], replace: bool
-) -> None:
+def _store(con: duckdb.DuckDBPyConnection, hierarchy: str, rule: Rule | None, nodes: list[Node], replace: bool) -> None:
     anon = anon_schema(con)
     existed = _remove(con, anon, hierarchy)
     if existed and not replace:

@@ -26,7 +26,11 @@ def measurement(source: Source, attributes: tuple[Attribute, ...], release: str)
     columns = ", ".join(f"{name(a.column)} as {a.value}" for a in attributes)
     ctes = [
         Cte("source", f"select {columns} from {source.relation}"),
-        Cte("tuples", render("pipeline/tuples.sql", quasi=", ".join(a.value for a in attributes)), materialized=True),
+        Cte(
+            "tuples",
+            render("pipeline/tuples.sql", quasi=", ".join(a.value for a in attributes)),
+            materialized=True,
+        ),
         *(cte for attribute in attributes for cte in attribute.ctes),
     ]
     trees = [attribute for attribute in attributes if not attribute.is_range]
@@ -94,7 +98,10 @@ def _labels_sql(attribute: Attribute, release: str) -> str:
         end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
         pattern = rf"^\[{end}{attribute.family.separator}{end}\]$"
         printed = render(
-            "metrics/printed_text.sql", release=release, label=name(attribute.column), pattern=literal(pattern)
+            "metrics/printed_text.sql",
+            release=release,
+            label=name(attribute.column),
+            pattern=literal(pattern),
         )
     return render("metrics/labels_values.sql", **fragments, printed=printed)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sqlanon.attributes import Attribute, Cte
 from sqlanon.errors import PolicyError
 from sqlanon.policy import Policy
-from sqlanon.sqltext import literal, name, names, render
 from sqlanon.sources import Source
+from sqlanon.sqltext import literal, name, names, render
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,11 @@ def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...]) -> P
     outputs = _outputs(source, attributes, kept)
     ctes = [
         Cte("source", _source_sql(source, attributes, kept), materialized=True),
-        Cte("tuples", render("pipeline/tuples.sql", quasi=_comma(a.value for a in attributes)), materialized=True),
+        Cte(
+            "tuples",
+            render("pipeline/tuples.sql", quasi=_comma(a.value for a in attributes)),
+            materialized=True,
+        ),
         *(cte for attribute in attributes for cte in attribute.ctes),
         Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in attributes), materialized=True),
         Cte("encoded", _encoded_sql(attributes), materialized=True),

@@ -148,7 +148,9 @@ def _names(role: str, given: Any) -> tuple[str, ...]:
     seen: dict[str, str] = {}
     for column in listed:
         if (earlier := seen.setdefault(column.lower(), column)) is not column:
-            same = f"'{column}' twice" if column == earlier else f"both '{earlier}' and '{column}', one column to DuckDB"
+            same = (
+                f"'{column}' twice" if column == earlier else f"both '{earlier}' and '{column}', one column to DuckDB"
+            )
             raise PolicyError(f"{role} names {same}")
     return listed
 

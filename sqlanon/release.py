@@ -61,7 +61,8 @@ class Release:
 
     def df(self) -> pd.DataFrame:
         """The release as a pandas frame."""
-        return self.relation().df()
+        frame: pd.DataFrame = self.relation().df()
+        return frame
 
     def metrics(self) -> dict[str, float]:
         """What the release lost, as measured when it was made: gcp, lm, precision and so on."""
@@ -114,32 +115,42 @@ def anonymize(
     return Release(raw, name, target.shown, planned.printed, policy, proof, measured, planned.sql)
 
 
-def drop_release(con: Any, name: str, *, missing_ok: bool = False) -> None:
+def drop_release(con: Any, name: str, *, kind: str | None = None, missing_ok: bool = False) -> None:
     """Drop a stored release: its view or table, its rows, and its entry in `anon.releases`."""
     raw = unwrap(con)
     with _our_errors(), transaction(raw):
         anon = anon_schema(raw)
-        if not _remove(raw, anon, name) and not missing_ok:
-            known = [row[0] for row in run(raw, f"select name from {anon}.releases order by name")]
-            raise CatalogError(not_one_of("release", name, known))
+        key = _key(raw, anon, name)[2]
+        stored = run(raw, f"select kind from {anon}.releases where lower(name) = lower($1)", [key])
+        if stored and kind not in (None, stored[0][0]):
+            raise CatalogError(f"Release '{name}' is a {stored[0][0]}: DROP ANONYMIZED {stored[0][0].upper()} {name}")
+        if not _remove(raw, anon, key) and not missing_ok:
+            raise CatalogError(not_one_of("release", name, _stored_names(raw, anon)))
 
 
 def open_release(con: Any, name: str) -> Release:
     """A stored release by its name."""
     raw = unwrap(con)
     anon = anon_schema(raw)
+    schema, table, key = _key(raw, anon, name)
     rows = run(
         raw,
-        f"select name, schema_name, printed, policy, proof, metrics from {anon}.releases where lower(name) = lower($1)",
-        [name],
+        f"select name, printed, policy, proof, metrics from {anon}.releases where lower(name) = lower($1)",
+        [key],
     )
     if not rows:
-        known = [row[0] for row in run(raw, f"select name from {anon}.releases order by name")]
-        raise CatalogError(not_one_of("release", name, known))
-    stored, schema, printed, policy, proof, metrics = rows[0]
-    table = f"{anon.rsplit('.', 1)[0]}.{quoted(schema)}.{quoted((split_name(stored) or [stored])[-1])}"
+        raise CatalogError(not_one_of("release", name, _stored_names(raw, anon)))
+    stored, printed, policy, proof, metrics = rows[0]
+    shown = f"{_database(anon)}.{quoted(schema)}.{quoted(table)}"
     return Release(
-        raw, stored, table, tuple(printed), Policy.of(json.loads(policy)), json.loads(proof), json.loads(metrics), ""
+        raw,
+        stored,
+        shown,
+        tuple(printed),
+        Policy.of(json.loads(policy)),
+        json.loads(proof),
+        json.loads(metrics),
+        "",
     )
 
 
@@ -171,30 +182,46 @@ class _Target:
     shown: str
 
     @classmethod
-    def named(
-        cls, con: duckdb.DuckDBPyConnection, anon: str, name: str | None, kind: str, replace: bool
-    ) -> _Target:
+    def named(cls, con: duckdb.DuckDBPyConnection, anon: str, name: str | None, kind: str, replace: bool) -> _Target:
         """The place for a release of this name, free or freed by `replace`."""
         if name is None:
             table = f"temp.{quoted(f'sqlanon_release_{next(_numbers)}')}"
             return cls(None, "main", "table", table, table)
-        parts = split_name(name)
-        if not parts or len(parts) > 2:
-            raise CatalogError(f"'{name}' is no name for a release: write name or schema.name")
-        database = anon.rsplit(".", 1)[0]
-        ((current, current_schema),) = run(con, "select current_database(), current_schema()")
-        home = current_schema if quoted(current) == database else "main"
-        schema = parts[0] if len(parts) == 2 else home
-        shown = f"{database}.{quoted(schema)}.{quoted(parts[-1])}"
-        key = parts[-1] if schema.lower() == "main" else f"{schema}.{parts[-1]}"
+        schema, table, key = _key(con, anon, name)
+        database = _database(anon)
+        shown = f"{database}.{quoted(schema)}.{quoted(table)}"
         if replace:
             _remove(con, anon, key)
-        _refuse_taken(con, database, schema, parts[-1], replace)
+        _refuse_taken(con, database, schema, table, replace)
         if kind == "table":
             return cls(key, schema, kind, shown, shown)
         used = run(con, "select table_name from duckdb_tables() where schema_name = 'anon'")
         number = 1 + max((int(t[8:]) for (t,) in used if t.startswith("release_") and t[8:].isdigit()), default=0)
         return cls(key, schema, kind, f"{anon}.release_{number}", shown)
+
+
+def _database(anon: str) -> str:
+    """The quoted database that the schema `anon` is in."""
+    return anon.removesuffix(".anon")
+
+
+def _unquoted(identifier: str) -> str:
+    return identifier[1:-1].replace('""', '"')
+
+
+def _key(con: duckdb.DuckDBPyConnection, anon: str, name: str) -> tuple[str, str, str]:
+    """A release's schema, its table or view there, and its name in the catalog: main's are known by their own."""
+    parts = split_name(name)
+    if not parts or len(parts) > 2:
+        raise CatalogError(f"'{name}' is no name for a release: write name or schema.name")
+    ((current, current_schema),) = run(con, "select current_database(), current_schema()")
+    home = current_schema if quoted(current) == _database(anon) else "main"
+    schema, table = (parts[0] if len(parts) == 2 else home), parts[-1]
+    return schema, table, table if schema.lower() == "main" else f"{schema}.{table}"
+
+
+def _stored_names(con: duckdb.DuckDBPyConnection, anon: str) -> list[str]:
+    return [row[0] for row in run(con, f"select name from {anon}.releases order by name")]
 
 
 def _refuse_taken(con: duckdb.DuckDBPyConnection, database: str, schema: str, table: str, replace: bool) -> None:
@@ -203,7 +230,7 @@ def _refuse_taken(con: duckdb.DuckDBPyConnection, database: str, schema: str, ta
         "select 1 from (select database_name, schema_name, table_name as name from duckdb_tables() union all "
         "select database_name, schema_name, view_name from duckdb_views()) "
         "where database_name = $1 and lower(schema_name) = lower($2) and lower(name) = lower($3)",
-        [database[1:-1].replace('""', '"'), schema, table],
+        [_unquoted(database), schema, table],
     )
     if taken:
         hint = "it is not a release, so it is not replaced: drop it first" if replace else "drop it or replace it"
@@ -233,7 +260,11 @@ def _measure(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target, ano
     rows = run(con, f"select measure, value from ({measures_sql(**tables, k=str(planned.policy.k))})")
     for part, table in tables.items():
         if target.name is not None:
-            run(con, f"insert into {anon}.release_{part} by name select $1 as release, * from {table}", [target.name])
+            run(
+                con,
+                f"insert into {anon}.release_{part} by name select $1 as release, * from {table}",
+                [target.name],
+            )
         run(con, f"drop table {table}")
     return dict(rows)
 
@@ -248,8 +279,11 @@ def _register(
     measured: dict[str, float],
 ) -> None:
     if target.kind == "view":
-        secure = "secure " if _has_secure_views(con) else ""
-        run(con, f"create {secure}view {target.shown} as select {names(planned.columns)} from {target.storage}")
+        secure = "secure " if _has_secure_views(con, _unquoted(_database(anon))) else ""
+        run(
+            con,
+            f"create {secure}view {target.shown} as select {names(planned.columns)} from {target.storage}",
+        )
     run(
         con,
         f"insert into {anon}.releases by name select $name as name, $schema as schema_name, $kind as kind, "
@@ -279,9 +313,10 @@ def _remove(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
         f"select name, schema_name, kind, storage from {anon}.releases where lower(name) = lower($1)",
         [key],
     )
-    database = anon.rsplit(".", 1)[0]
+    database = _database(anon)
     for stored, schema, kind, storage in found:
-        shown = f"{database}.{quoted(schema)}.{quoted((split_name(stored) or [stored])[-1])}"
+        table = stored if schema.lower() == "main" else stored[len(schema) + 1 :]
+        shown = f"{database}.{quoted(schema)}.{quoted(table)}"
         if kind == "view":
             run(con, f"drop view if exists {shown}")
         run(con, f"drop table if exists {database}.{storage}")
@@ -291,12 +326,12 @@ def _remove(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
     return bool(found)
 
 
-def _has_secure_views(con: duckdb.DuckDBPyConnection) -> bool:
-    """A plain view leaks its table's smallest and largest values through stats(); newer DuckDBs can prevent that."""
-    try:
-        return bool(con.extract_statements("create secure view v as select 1"))
-    except duckdb.ParserException:
-        return False
+def _has_secure_views(con: duckdb.DuckDBPyConnection, database: str) -> bool:
+    """A plain view leaks its table's smallest and largest values through stats(). DuckDB 2 can prevent that, in memory
+    and in files of its own storage version."""
+    ((tags,),) = run(con, "select tags from duckdb_databases() where database_name = $1", [database])
+    version = (tags or {}).get("storage_version", f"v{duckdb.__version__}")
+    return min(int(text.lstrip("v").split(".")[0]) for text in (version, duckdb.__version__)) >= 2
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,11 @@ class Rule:
 
     @classmethod
     def intervals(
-        cls, widths: Sequence[float], anchor: float = 0, below: float | None = None, above: float | None = None
+        cls,
+        widths: Sequence[float],
+        anchor: float = 0,
+        below: float | None = None,
+        above: float | None = None,
     ) -> Rule:
         """Intervals of the given widths from the anchor, with all numbers below and above two bounds put together."""
         exact = [_exact("width", width) for width in widths]
@@ -30,7 +35,7 @@ class Rule:
             raise HierarchyError("intervals needs at least one width, such as (5, 10, 20)")
         if exact[0] <= 0:
             raise HierarchyError("widths must be above 0")
-        for narrow, wide in zip(exact, exact[1:], strict=False):
+        for narrow, wide in itertools.pairwise(exact):
             if wide <= narrow or (wide / narrow).denominator != 1:
                 raise HierarchyError(
                     f"intervals of {_shown(wide)} do not nest over those of {_shown(narrow)}: "
@@ -75,7 +80,10 @@ class Rule:
     def _intervals_sql(self, domain: str, family: TypeFamily) -> str:
         exact = [_exact("width", width) for width in self.settings["widths"]]
         anchor, below, above = (self.settings[key] for key in ("anchor", "below", "above"))
-        bounds = [exact[0], *(_exact("bound", bound) for bound in (anchor, below, above) if bound is not None)]
+        bounds = [
+            exact[0],
+            *(_exact("bound", bound) for bound in (anchor, below, above) if bound is not None),
+        ]
         return render(
             "pipeline/levels_intervals.sql",
             domain=domain,

@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
 from sqlanon.errors import CatalogError, PolicyError, not_one_of
 
 SAMPLES: tuple[str, ...] = ("patients", "problems", "microdata", "adult")
@@ -163,9 +164,7 @@ def create(
     try:
         con.execute(f"create or replace table {_quoted(target)} as select {columns} from {source}")
     except duckdb.CatalogException as error:
-        raise CatalogError(
-            f"Sample '{name}' cannot be table '{target}': {error}. Try another name."
-        ) from error
+        raise CatalogError(f"Sample '{name}' cannot be table '{target}': {error}. Try another name.") from error
     finally:
         # If the failure aborted the caller's transaction, its rollback takes the view away.
         with contextlib.suppress(duckdb.TransactionException):
@@ -193,9 +192,7 @@ def _quoted(identifier: str) -> str:
 
 def _small(name: str) -> Any:
     columns, rows = _TABLES[name]
-    return pa.table(
-        {column: pa.array(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)}
-    )
+    return pa.table({column: pa.array(values) for column, values in zip(columns, zip(*rows, strict=True), strict=True)})
 
 
 # What follows are shares and weights, each line rounded; only their ratios count.

@@ -10,7 +10,7 @@ import duckdb
 
 from sqlanon.engine import run
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
-from sqlanon.sqltext import name, query_or_none, split_name
+from sqlanon.sqltext import literal, name, query_or_none, split_name
 
 
 @dataclass(frozen=True)
@@ -83,44 +83,56 @@ class Source:
 
 
 def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Source:
-    """The table, view or query that a user named. `hint` is added where nothing of that name is found."""
+    """The table, view, file or query that a user named. `hint` is added where nothing of that name is found.
+
+    Names are looked up in the catalog, not tried: a query that fails would abort the caller's transaction.
+    """
     if not isinstance(asked, str) or not asked.strip():
         raise CatalogError("The source is empty: give a table's name or a query")
     if (query := query_or_none(asked)) is not None:
         return _query(con, query)
-    candidates = [*_places(con, asked), name(asked)]
-    if (parts := split_name(asked)) and parts != [asked]:
-        candidates += [*_places(con, parts[0])] if len(parts) == 1 else [".".join(map(name, parts))]
-    for relation in candidates:
-        try:
-            return Source(relation, asked, _types(con, f"from {relation}"))
-        except (duckdb.CatalogException, duckdb.IOException):
-            continue
-        except duckdb.BinderException as problem:
-            if "does not exist" not in str(problem) and "Catalog" not in str(problem):
-                raise CatalogError(f"'{asked}' cannot be read: {_first_line(problem)}") from problem
-    tables = run(
-        con,
-        "select table_name from duckdb_tables() where not internal "
-        "union all select view_name from duckdb_views() where not internal",
-    )
-    known = sorted({table for (table,) in tables})
-    raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
+    relation = _place(con, [asked]) or _place(con, split_name(asked) or []) or _file(asked)
+    if relation is None:
+        tables = run(con, f"select distinct name from ({_TABLES}) where not internal order by name")
+        known = [table for (table,) in tables]
+        raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
+    try:
+        return Source(relation, asked, _types(con, f"from {relation}"))
+    except duckdb.Error as problem:
+        raise CatalogError(f"'{asked}' cannot be read: {_first_line(problem)}") from problem
 
 
-def _places(con: duckdb.DuckDBPyConnection, table: str) -> list[str]:
-    """Where an unqualified name stands, in full: a bare name could mean one of the planned query's own steps."""
+_TABLES = (
+    "select database_name, schema_name, table_name as name, internal from duckdb_tables() "
+    "union all select database_name, schema_name, view_name, internal from duckdb_views()"
+)
+
+
+def _place(con: duckdb.DuckDBPyConnection, parts: list[str]) -> str | None:
+    """Where a name stands, in full: a bare name could mean one of the planned query's own steps."""
+    if not 1 <= len(parts) <= 3:
+        return None
     found = run(
         con,
-        "select database_name, schema_name, name from ("
-        "select database_name, schema_name, table_name as name from duckdb_tables() union all "
-        "select database_name, schema_name, view_name from duckdb_views()) "
-        "where lower(name) = lower($1) and (database_name = 'temp' or "
-        "(database_name, schema_name) = (current_database(), current_schema())) "
-        "order by database_name <> 'temp'",
-        [table],
+        f"select database_name, schema_name, name from ({_TABLES}) where lower(name) = lower($table) and case "
+        "when $first is null then database_name = 'temp' "
+        "or (database_name, schema_name) = (current_database(), current_schema()) "
+        "when $second is null then (database_name, lower(schema_name)) = (current_database(), lower($first)) "
+        "or (lower(database_name), schema_name) = (lower($first), 'main') "
+        "else (lower(database_name), lower(schema_name)) = (lower($first), lower($second)) end "
+        "order by database_name <> 'temp', database_name <> current_database()",
+        {
+            "table": parts[-1],
+            "first": parts[0] if len(parts) > 1 else None,
+            "second": parts[1] if len(parts) > 2 else None,
+        },
     )
-    return [".".join(map(name, place)) for place in found]
+    return ".".join(map(name, found[0])) if found else None
+
+
+def _file(asked: str) -> str | None:
+    """A file that DuckDB reads by its name."""
+    return literal(asked) if re.search(r"\.(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?$", asked.lower()) else None
 
 
 def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:

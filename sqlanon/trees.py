@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -37,7 +38,7 @@ def tree_from_paths(paths: Iterable[Sequence[str | None]]) -> list[Node]:
         steps = [(level, label) for level, label in enumerate(row) if label is not None]
         if len(row) == 1:
             steps.append((1, "*"))
-        for step, above in zip(steps, steps[1:], strict=False):
+        for step, above in itertools.pairwise(steps):
             if parents.setdefault(step, above) != above:
                 what = f"leaf {step[1]!r} has two parents" if step[0] == 0 else f"level {step[0]} does not nest"
                 raise HierarchyError(f"{_capital(what)}: {_shown(r for r in rows if step in enumerate(r))}")

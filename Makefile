@@ -1,0 +1,33 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test format clean
+
+demo: $(VENV)/.installed  ## a table before and after
+	@$(BIN)/sqlanon demo
+
+test: $(VENV)/.developing  ## lint, types, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@rm -rf build/typed && mkdir -p build/typed && cp -r sqlanon build/typed/ && cp udfs/*.py build/typed/sqlanon/udfs/
+	cd build/typed && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p sqlanon
+	$(BIN)/python -m pytest
+
+format: $(VENV)/.developing
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.developing: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.installed

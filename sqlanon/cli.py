@@ -1,0 +1,353 @@
+"""The command line: a thin skin over the library. Exit 0: done and true; 1: a promise is broken; 2: bad input."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import sqlanon
+from sqlanon import progress
+from sqlanon.checks import check
+from sqlanon.demo import demo, summary
+from sqlanon.engine import run
+from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, SqlanonError
+from sqlanon.policy import DEFAULT_METHOD, RANGES, Job
+from sqlanon.shell import GREETING, run_script, shell
+from sqlanon.sqltext import literal, name, split_name
+from sqlanon.udfs.methods import METHODS
+
+QUIET_FOR = 1.0
+"""Seconds before progress is shown."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        with _progress():
+            return int(parsed.run(parsed) or 0)
+    except BrokenPromiseError as problem:
+        return _say(problem, 1)
+    except (SqlanonError, duckdb.Error) as problem:
+        return _say(problem, 2)
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was stored", 130)
+
+
+def _say(problem: object, code: int) -> int:
+    print(f"sqlanon: {problem}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sqlanon",
+        description="Anonymize tables inside DuckDB, and check what others anonymized.",
+        epilog="First steps: sqlanon demo",
+    )
+    parser.add_argument("--version", action="version", version=f"sqlanon {sqlanon.__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(title: str, code: Any, help: str, example: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(title, help=help, description=help, epilog=f"Example: {example}")
+        added.set_defaults(run=code)
+        return added
+
+    add = command("demo", _demo, "a table before and after, with proof and loss", "sqlanon demo")
+    add.add_argument("--db", default=":memory:", metavar="FILE", help="keep the demo's tables in this database")
+
+    add = command(
+        "anonymize",
+        _anonymize,
+        "anonymize a table, file or query",
+        "sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv",
+    )
+    add.add_argument("source", help="a table of the database, a csv or parquet file, or a SELECT")
+    _database(add)
+    add.add_argument("--quasi", action="append", required=True, type=_columns, metavar="A,B", help="quasi-identifiers")
+    add.add_argument("--k", type=int, default=5, help="the smallest class that may be printed (default 5)")
+    add.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
+    for role, meaning in (
+        ("sensitive", "released as they are, diversity measured"),
+        ("keep", "released as they are"),
+        ("unsafe-keep", "released as they are even if nearly unique"),
+    ):
+        add.add_argument(f"--{role}", action="append", type=_columns, metavar="A,B", help=meaning)
+    add.add_argument("--hierarchy", action="append", type=_pair, metavar="COLUMN=NAME", help="a column's hierarchy")
+    add.add_argument("--weight", action="append", type=_pair, metavar="COLUMN=NUMBER", help="a column's weight")
+    add.add_argument("--ranges", choices=RANGES, help="numbers as text [25-30], or as two typed columns")
+    add.add_argument("--seed", type=int, help="the same seed gives the same groups")
+    for method in METHODS.values():
+        for parameter in method.parameters:
+            add.add_argument(f"--{parameter.name}", type=float, help=f"{method.name}: {parameter.help}")
+    add.add_argument("--name", help="store the release in the database under this name")
+    add.add_argument("--view", action="store_true", help="store it as a view over a stored table")
+    add.add_argument("--replace", action="store_true", help="replace a stored release of that name")
+    add.add_argument("-o", "--output", type=Path, metavar="FILE", help="write a new csv or parquet file")
+
+    add = command(
+        "check",
+        _check,
+        "check a table, csv or parquet file; exit 1 if a promise is broken",
+        "sqlanon check people_public.csv --quasi age,zip,sex --k 5 --sensitive diagnosis --l 2",
+    )
+    add.add_argument("source", help="a csv or parquet file, or a table of --db")
+    _database(add, "the database that has the table; opened read-only")
+    add.add_argument("--quasi", action="append", required=True, type=_columns, metavar="A,B", help="quasi-identifiers")
+    add.add_argument("--k", type=int, default=5, help="rows that every class must have (default 5)")
+    add.add_argument("--sensitive", action="append", type=_columns, metavar="A,B", help="sensitive columns")
+    add.add_argument("--l", type=float, help="diversity that every class must have: 1 / largest share")
+    add.add_argument("--json", action="store_true", help="print one JSON object")
+
+    add = command("run", _run, "run a SQL script or a policy file", "sqlanon run anonymize.sql --db hospital.duckdb")
+    add.add_argument("file", type=Path, help="script.sql, or policy.toml with a source and a policy")
+    _database(add)
+
+    add = command("shell", _shell, "type SQL and sqlanon's statements", "sqlanon shell --db hospital.duckdb")
+    _database(add)
+
+    add = command("methods", _methods, "the clustering methods and their parameters", "sqlanon methods")
+
+    _hierarchy_parser(
+        command(
+            "hierarchy",
+            _hierarchy,
+            "list, show, create and drop hierarchies, and find what they do not cover",
+            "sqlanon hierarchy create zip --prefix --db hospital.duckdb",
+        )
+    )
+    return parser
+
+
+def _hierarchy_parser(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION", dest="action")
+    _database(actions.add_parser("list", help="all hierarchies"), required=True)
+    for action, help in (("show", "one as a tree"), ("drop", "remove one")):
+        add = actions.add_parser(action, help=help)
+        add.add_argument("name")
+        _database(add, required=True)
+    add = actions.add_parser("gaps", help="the values of a column that a hierarchy does not cover")
+    for argument in ("table", "column", "name"):
+        add.add_argument(argument)
+    _database(add, required=True)
+    add = actions.add_parser("create", help="make one", epilog="Example: sqlanon hierarchy create age --intervals 5,10")
+    add.add_argument("name")
+    way = add.add_mutually_exclusive_group(required=True)
+    way.add_argument("--csv", metavar="FILE", help="leaf; level 1; ...; top, as ARX writes them")
+    way.add_argument("--table", help="a table of that shape")
+    way.add_argument("--query", help="a SELECT of that shape")
+    way.add_argument("--edges", metavar="TABLE", help="a table of (child, parent)")
+    way.add_argument("--intervals", type=_numbers, metavar="5,10,20", help="widths over numbers")
+    way.add_argument("--prefix", action="store_true", help="prefixes of a code: 4350, 435*, 43**, 4***, *")
+    way.add_argument("--dates", action="store_true", help="day, month, quarter, year, decade")
+    way.add_argument("--flat", action="store_true", help="value, * (needs --on)")
+    for bound in ("anchor", "below", "above"):
+        add.add_argument(f"--{bound}", type=_number, help="with --intervals")
+    add.add_argument("--on", metavar="TABLE.COLUMN", help="work a rule out for this column's values")
+    add.add_argument("--replace", action="store_true", help="replace one of that name")
+    _database(add, required=True)
+
+
+def _database(parser: argparse.ArgumentParser, help: str = "the DuckDB database", required: bool = False) -> None:
+    parser.add_argument("--db", metavar="FILE", help=help, required=required)
+
+
+def _columns(text: str) -> list[str]:
+    """A comma-separated list of names; double quotes protect a comma."""
+    return [column.strip() for column in next(csv.reader([text], skipinitialspace=True), []) if column.strip()]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.rpartition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not COLUMN=VALUE")
+    return key, value
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _numbers(text: str) -> list[float]:
+    return [_number(part) for part in text.split(",")]
+
+
+def _flat(lists: list[list[str]] | None) -> list[str]:
+    return [column for part in lists or [] for column in part]
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    demo(arguments.db)
+
+
+def _anonymize(arguments: argparse.Namespace) -> None:
+    output: Path | None = arguments.output
+    if output is not None and output.exists():
+        raise CatalogError(f"'{output}' exists already: nothing is overwritten")
+    if output is not None and output.suffix.lower() not in (".csv", ".parquet"):
+        raise PolicyError(f"'{output}' must end in .csv or .parquet")
+    options = {role: _flat(getattr(arguments, role)) for role in ("quasi", "sensitive", "keep", "unsafe_keep")}
+    parameters = {p.name: getattr(arguments, p.name) for method in METHODS.values() for p in method.parameters}
+    given = options | parameters | {key: getattr(arguments, key) for key in ("k", "method", "ranges", "seed")}
+    given["hierarchies"] = dict(arguments.hierarchy or [])
+    given["weights"] = {column: _weight(column, text) for column, text in arguments.weight or []}
+    with sqlanon.connect(arguments.db or ":memory:") as con:
+        release = sqlanon.anonymize(
+            con,
+            arguments.source,
+            name=arguments.name,
+            kind="view" if arguments.view else "table",
+            replace=arguments.replace,
+            **given,
+        )
+        if output is not None:
+            run(con.duckdb, f"copy {release.table} to {literal(str(output))}")
+        elif arguments.name is None:
+            print(release.relation())
+        print(summary(release), file=sys.stderr)
+
+
+def _weight(column: str, text: str) -> float:
+    try:
+        return _number(text)
+    except ValueError:
+        raise PolicyError(f"weights: '{column}' must have a number above 0") from None
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    with sqlanon.connect() as con:
+        source = arguments.source
+        if arguments.db is not None:
+            if not Path(arguments.db).is_file():
+                raise CatalogError(f"There is no database '{arguments.db}'")
+            run(con.duckdb, f"attach {literal(arguments.db)} as checked (read_only)")
+            source = _attached(source)
+        elif source.lower().endswith((".duckdb", ".db")):
+            raise CatalogError(f"Which table of '{source}'? sqlanon check TABLE --db {source}")
+        found = check(
+            con,
+            source,
+            _flat(arguments.quasi),
+            arguments.k,
+            sensitive=_flat(arguments.sensitive),
+            l=arguments.l,
+        )
+    if arguments.json:
+        print(json.dumps(found.as_dict()))
+    else:
+        print(f"k = {found.k} (asked {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
+        for column, value in found.l.items():
+            asked = f" (asked {found.asked_l:g})" if found.asked_l is not None else ""
+            print(f"l = {value:.4g}{asked} in {column}" if value is not None else f"l: no rows, {column}")
+        if found.violations:
+            print(f"{found.violations:,} classes have fewer than {found.asked_k} rows")
+        print("holds" if found.holds else "BROKEN")
+    return 0 if found.holds else 1
+
+
+def _attached(table: str) -> str:
+    """The table's name in the attached database, in full."""
+    parts = split_name(table) or [table]
+    schema = parts[-2] if len(parts) > 1 else "main"
+    return f"checked.{name(schema)}.{name(parts[-1])}"
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    if not arguments.file.is_file():
+        raise CatalogError(f"There is no file '{arguments.file}'")
+    if arguments.file.suffix.lower() != ".toml":
+        with sqlanon.connect(arguments.db or ":memory:") as con:
+            run_script(con, arguments.file.read_text(encoding="utf-8"))
+        return
+    job = Job.from_toml(arguments.file)
+    if job.source is None:
+        raise PolicyError(f"'{arguments.file}' names no source: source = \"patients\"")
+    with sqlanon.connect(arguments.db or ":memory:") as con:
+        for hierarchy, definition in job.define.items():
+            _create_hierarchy(con, hierarchy, {**definition, "replace": True})
+        release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
+        if job.name is None:
+            print(release.relation())
+        print(summary(release))
+
+
+def _create_hierarchy(con: sqlanon.Connection, hierarchy: str, definition: dict[str, Any]) -> None:
+    try:
+        sqlanon.create_hierarchy(con, hierarchy, **definition)
+    except TypeError as problem:
+        raise PolicyError(f"[hierarchy.{hierarchy}]: {problem}") from None
+
+
+def _shell(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect(arguments.db or ":memory:") as con:
+        if sys.stdin.isatty():
+            database = arguments.db or "in memory"
+            print(GREETING.format(version=sqlanon.__version__, duckdb=duckdb.__version__, database=database))
+        shell(con, Path.home() / ".sqlanon_history")
+
+
+def _methods(arguments: argparse.Namespace) -> None:
+    for method in METHODS.values():
+        print(f"{method.name}\n  {method.paper}\n  cost: {method.cost}\n  use:  {method.use}")
+        for p in method.parameters:
+            print(f"  {p.name} = {literal(p.default)} ({p.low:g} to {p.high:g}): {p.help}")
+
+
+def _hierarchy(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect(arguments.db) as con:
+        if arguments.action == "list":
+            print(con.duckdb.sql("select name, kind, settings, height, leaves from anon.hierarchies order by name"))
+        elif arguments.action == "show":
+            print(con.duckdb.sql(f"from anon.hierarchy_tree({literal(arguments.name)})"))
+        elif arguments.action == "drop":
+            sqlanon.drop_hierarchy(con, arguments.name)
+        elif arguments.action == "gaps":
+            values = ", ".join(literal(getattr(arguments, part)) for part in ("table", "column", "name"))
+            print(con.duckdb.sql(f"from anon.hierarchy_gaps({values})"))
+        else:
+            ways = ("csv", "table", "query", "edges", "intervals", "prefix", "dates", "flat")
+            given = {key: getattr(arguments, key) for key in (*ways, "anchor", "below", "above", "on", "replace")}
+            _create_hierarchy(con, arguments.name, {key: value for key, value in given.items() if value is not None})
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """A bar on the terminal for work that takes longer than a moment; nothing at all elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    start = time.monotonic()
+    tasks: dict[str, Any] = {}
+
+    def show(method: str, done: int, total: int) -> None:
+        if time.monotonic() - start < QUIET_FOR:
+            return
+        if not tasks:
+            bar.start()
+        if method not in tasks:
+            tasks[method] = bar.add_task(method, total=total)
+        bar.update(tasks[method], completed=done, total=total)
+
+    try:
+        with progress.listening(show):
+            yield
+    finally:
+        bar.stop()

@@ -1,0 +1,65 @@
+"""sqlanon demo: a table before and after, the proof, the loss, and what to try next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlanon.connection import connect
+from sqlanon.hierarchy import create_hierarchy
+from sqlanon.release import Release, anonymize
+from sqlanon.samples import create, hierarchy_rows
+
+ADULT = ("age", "workclass", "education", "marital_status", "race", "sex")
+
+NEXT = """\
+Next, try
+  1. your own file      sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
+  2. a check of any     sqlanon check people_public.csv --quasi age,zip,sex --k 5
+  3. SQL of your own    sqlanon shell --db demo.duckdb      then: FROM anon.methods();"""
+
+
+def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[str], None] = print) -> None:
+    """Anonymize a hospital's table and a larger one, and show what came of it."""
+    con = connect(database)
+    create(con.duckdb, "patients")
+    say("A hospital's table, with names: 16 patients")
+    say(str(con.duckdb.sql("from patients")))
+    create_hierarchy(con, "zip", prefix=True, replace=True)
+    say("CREATE ANONYMIZED VIEW patients_public AS SELECT age, zip, sex, diagnosis FROM patients")
+    say("    OPTIONS (k = 4, quasi = [age, zip, sex], sensitive = [diagnosis]);\n")
+    release = anonymize(
+        con,
+        "select age, zip, sex, diagnosis from patients",
+        ["age", "zip", "sex"],
+        4,
+        sensitive=["diagnosis"],
+        name="patients_public",
+        kind="view",
+        replace=True,
+    )
+    say("What may be shown: every patient is one of at least 4 who look the same")
+    say(str(con.duckdb.sql("from patients_public order by all")))
+    say(summary(release) + "\n")
+
+    create(con.duckdb, "adult", rows=rows)
+    for column, paths in hierarchy_rows("adult").items():
+        create_hierarchy(con, column, rows=paths, replace=True)
+    say(f"A census table of {rows:,} people, {len(ADULT)} quasi-identifiers, k = 10")
+    for method in ("kaca", "kacpc"):
+        start = time.perf_counter()
+        found = anonymize(con, "adult", ADULT, 10, method=method, sensitive=["occupation"])
+        say(f"  {method:6} {time.perf_counter() - start:5.1f} s   {summary(found)}")
+    say("\n" + NEXT)
+    con.close()
+
+
+def summary(release: Release) -> str:
+    """The proof and the loss in a line."""
+    proof, metrics = release.proof, release.metrics()
+    diversity = "".join(f", l = {value:.3g} in {column}" for column, value in proof.get("l", {}).items())
+    return (
+        f"verified on {proof['rows']:,} printed rows: k = {proof['k']} in {proof['classes']:,} classes{diversity}; "
+        f"lost {metrics['gcp']:.1%} (GCP), precision {metrics['precision']:.1%}"
+    )
