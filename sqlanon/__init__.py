@@ -1,5 +1,6 @@
 """sqlanon anonymizes tables inside DuckDB: verified k-anonymity by the best published clustering algorithms."""
 
+from sqlanon.checks import Check, check
 from sqlanon.connection import Connection, connect
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.hierarchy import create_hierarchy, drop_hierarchy
@@ -10,12 +11,14 @@ from sqlanon.version import __version__
 
 __all__ = [
     "BrokenPromiseError",
+    "Check",
     "Connection",
     "Policy",
     "Release",
     "SqlanonError",
     "__version__",
     "anonymize",
+    "check",
     "connect",
     "create_hierarchy",
     "drop_hierarchy",

@@ -143,8 +143,7 @@ class Attribute:
             return render("pipeline/labels_values.sql", **fragments, separator=literal(self.family.separator))
         return render("pipeline/labels_nodes.sql", **fragments)
 
-    @property
-    def guards(self) -> list[Guard]:
+    def guards(self, table: str) -> list[Guard]:
         """What must not be found in its values."""
         shown = self.column
         empty = f"Column '{shown}' holds only NULL: leave it out of quasi."
@@ -155,7 +154,7 @@ class Attribute:
         if self.is_stored:
             assert self.hierarchy is not None
             gaps = f" of the values of column '{shown}' are not in hierarchy '{self.hierarchy.name}': "
-            look = f"see them with FROM anon.hierarchy_gaps('<table>', '{shown}', '{self.hierarchy.name}')."
+            look = f"see them with FROM anon.hierarchy_gaps('{table}', '{shown}', '{self.hierarchy.name}')."
             missing = f"count(distinct {self.value}) filter (where {self.rank} is null)"
             guards.append((missing, " > 0", f"{{count}} || {literal(gaps + look)}"))
         return guards

@@ -44,12 +44,13 @@ def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[s
     say(summary(release) + "\n")
 
     create(con.duckdb, "adult", rows=rows)
-    for column, paths in hierarchy_rows("adult").items():
-        create_hierarchy(con, column, rows=paths, replace=True)
+    bound = {column: f"adult_{column}" for column in hierarchy_rows("adult") if column in ADULT}
+    for column, hierarchy in bound.items():
+        create_hierarchy(con, hierarchy, rows=hierarchy_rows("adult")[column], replace=True)
     say(f"A census table of {rows:,} people, {len(ADULT)} quasi-identifiers, k = 10")
     for method in ("kaca", "kacpc"):
         start = time.perf_counter()
-        found = anonymize(con, "adult", ADULT, 10, method=method, sensitive=["occupation"])
+        found = anonymize(con, "adult", ADULT, 10, method=method, sensitive=["occupation"], hierarchies=bound)
         say(f"  {method:6} {time.perf_counter() - start:5.1f} s   {summary(found)}")
     say("\n" + NEXT)
     con.close()

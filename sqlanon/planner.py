@@ -139,7 +139,7 @@ def _guard_sql(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
     """Each condition counts what is wrong and says it in words."""
     conditions, counts = [], []
     for attribute in attributes:
-        for problem, (count, condition, message) in enumerate(attribute.guards):
+        for problem, (count, condition, message) in enumerate(attribute.guards(source.shown)):
             column = f"{attribute.value}_{problem}"
             counts.append(f"{count} as {column}")
             conditions.append(f"when {column}{condition} then {message.replace('{count}', column)}")

@@ -1,0 +1,7 @@
+"""python -m sqlanon"""
+
+import sys
+
+from sqlanon.cli import main
+
+sys.exit(main())

@@ -1,0 +1,59 @@
+"""What is built holds what the tree holds."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = [
+    pytest.mark.skipif(find_spec("build") is None, reason="the package build is not installed"),
+    pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="not in a checkout"),
+]
+
+
+def tree(folder: str) -> set[str]:
+    files = (ROOT / folder).rglob("*")
+    return {file.relative_to(ROOT).as_posix() for file in files if file.is_file() and "__pycache__" not in file.parts}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], check=True, capture_output=True)
+    return out
+
+
+def test_wheel_holds_the_package_the_sql_and_the_cores(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    content = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    expected = tree("sqlanon") | {f"sqlanon/{file}" for file in tree("sql") | tree("udfs")}
+    assert content == expected
+
+
+def test_sdist_holds_all_folders(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        content = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    for folder in ("sqlanon", "sql", "udfs", "tests", "examples"):
+        assert tree(folder) <= content
+
+
+def test_every_macro_file_is_loaded_and_every_step_is_used() -> None:
+    from sqlanon.loading import MACROS
+
+    macros = {file for file in tree("sql") if "create or replace macro" in (ROOT / file).read_text()}
+    assert macros == {f"sql/{file}" for file in MACROS}
+    for file in macros:
+        assert f"create or replace macro anon.{Path(file).stem}(" in (ROOT / file).read_text(), file
+    python = "".join(file.read_text() for file in (ROOT / "sqlanon").glob("*.py"))
+    for file in tree("sql") - macros:
+        step = file.removeprefix("sql/")
+        named = step in python or (
+            step.startswith("pipeline/levels_") and Path(step).stem.removeprefix("levels_") in python
+        )
+        assert named, f"{step} is used by nobody"
