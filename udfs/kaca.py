@@ -316,8 +316,7 @@ def _union(one: Members, other: Members) -> Members:
 
 METHOD = Method(
     name="kaca",
-    paper="Li, Wong, Fu, Pei: Achieving k-Anonymity by Clustering in Attribute Hierarchical Structures, "
-    "DaWaK 2006",
+    paper="Li, Wong, Fu, Pei: Achieving k-Anonymity by Clustering in Attribute Hierarchical Structures, DaWaK 2006",
     cost="O(E² d) time, O(E d) memory for E distinct tuples with d attributes",
     use="many frequent tuples, which it prints as they are; outliers can be suppressed",
     cluster=cluster,

@@ -77,7 +77,7 @@ def number_distance(numbers: Numbers, rank: int) -> Floats:
 
 def category_distance(tree: Tree, one: Ints, other: Ints) -> Floats:
     """DistC (equations 4 and 5) between leaves."""
-    common = tree.common(np.minimum(one, other), np.maximum(one, other))
+    common = tree.common(one, other)
     height = tree.level[common] + 1
     wide = (tree.hi - tree.lo + 1)[common] / tree.leaves
 

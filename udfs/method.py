@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlanon.errors import PolicyError, not_one_of
 from sqlanon.udfs.problem import Groups
+
+from sqlanon.errors import PolicyError, not_one_of
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) now and then; raises InterruptedRunError when the user asked to stop."""
@@ -30,9 +31,7 @@ class Parameter:
             return self.default
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or math.isnan(value) or not self.low <= value <= self.high:
-            raise PolicyError(
-                f"{self.name} is {value!r}; it must be a number from {self.low:g} to {self.high:g}"
-            )
+            raise PolicyError(f"{self.name} is {value!r}; it must be a number from {self.low:g} to {self.high:g}")
         return float(value)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sqlanon.udfs import kaca, kacpc
 from sqlanon.udfs.method import Method
+
+from sqlanon.udfs import kaca, kacpc
 
 METHODS: dict[str, Method] = {method.name: method for method in (kaca.METHOD, kacpc.METHOD)}

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
 from sqlanon.errors import DataError
 
 Ints = npt.NDArray[np.int64]
@@ -109,7 +110,7 @@ class Tree:
         return np.asarray(self.path[-1])
 
     def common(self, lo: Ints, hi: Ints) -> Ints:
-        """The closest common node of each range: the deepest one on the way to both ends."""
+        """The closest common node of each range: the deepest one on the way to both ends, in either order."""
         lo, hi = np.broadcast_arrays(lo, hi)
         node = np.zeros(lo.shape, dtype=np.int64)
         for step in self.path[1:]:
@@ -156,9 +157,7 @@ class Problem:
     def need_rows(self, k: int) -> None:
         """Raise a DataError when the table is too small for a single group of k rows."""
         if self.rows < k:
-            raise DataError(
-                f"k = {k} needs at least {k} rows, and there are {self.rows}. Choose a smaller k."
-            )
+            raise DataError(f"k = {k} needs at least {k} rows, and there are {self.rows}. Choose a smaller k.")
 
 
 @dataclass(frozen=True)
@@ -197,9 +196,7 @@ class Groups:
 def gcp(problem: Problem, groups: Groups) -> float:
     """The global certainty penalty of a clustering (paper 000): 0 keeps everything, 1 nothing."""
     lo, hi, rows = groups.closure(problem)
-    loss = np.stack(
-        [attribute.loss(lo[:, j], hi[:, j]) for j, attribute in enumerate(problem.attributes)], axis=1
-    )
+    loss = np.stack([attribute.loss(lo[:, j], hi[:, j]) for j, attribute in enumerate(problem.attributes)], axis=1)
     suppressed = groups.rows[groups.group == SUPPRESSED].sum()
     total = problem.weights.sum()
     return float(((loss @ problem.weights) @ rows + suppressed * total) / (total * problem.rows))

@@ -20,24 +20,28 @@ def hierarchy(name: str) -> tuple[Tree, dict[str, int]]:
     for rank, row in enumerate(rows):
         for level in range(len(row)):
             spans.setdefault((level, tuple(row[level:])), []).append(rank)
-    lo, hi, level = (
-        np.array(part) for part in zip(*((r[0], r[-1], key[0]) for key, r in spans.items()), strict=True)
-    )
+    lo, hi, level = (np.array(part) for part in zip(*((r[0], r[-1], key[0]) for key, r in spans.items()), strict=True))
     return Tree(lo, hi, level), {row[0]: rank for rank, row in enumerate(rows)}
 
 
-def adult(age_as_tree: bool = False) -> Problem:
+def adult() -> Problem:
     """The six columns most used, as distinct tuples in rank order."""
     table = pd.read_csv(DATA / "adult_30162.csv", sep=";", dtype=str)
     ages, age_rank = np.unique(table["age"].astype(int), return_inverse=True)
     attributes: list[Numbers | Tree] = [Numbers(ages.astype(float))]
     columns = [age_rank]
-    if age_as_tree:
-        tree, rank = hierarchy("age")
-        attributes, columns = [tree], [table["age"].map(rank).to_numpy()]
     for name in CATEGORIES:
         tree, rank = hierarchy(name)
         attributes.append(tree)
         columns.append(table[name].map(rank).to_numpy())
     ranks, counts = np.unique(np.stack(columns, axis=1).astype(np.int64), axis=0, return_counts=True)
-    return Problem(ranks, counts.astype(np.int64), tuple(attributes), np.ones(len(attributes)))
+    return Problem(ranks, counts, tuple(attributes), np.ones(len(attributes)))
+
+
+def with_age_as_tree(problem: Problem) -> Problem:
+    """The same tuples in the same order, with the hierarchy of age in place of its numbers."""
+    tree, rank = hierarchy("age")
+    ages = problem.attributes[0].at[problem.ranks[:, 0]]
+    ranks = problem.ranks.copy()
+    ranks[:, 0] = [rank[str(int(age))] for age in ages]
+    return Problem(ranks, problem.counts, (tree, *problem.attributes[1:]), problem.weights)

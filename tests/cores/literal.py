@@ -1,7 +1,7 @@
 """KACA and KACPC as the papers tell them: row by row, with no arrays. Slow, and meant to be obviously right.
 
-They take the decisions that the cores' docstrings name, and round every attribute's share of a distance to the same
-grain, so that sums have no rounding error and ties are ties in both.
+They take the decisions that the cores' docstrings name, and round the share of every attribute in a distance to
+the same grain, so that sums have no rounding error and ties are ties in both.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ def grain(value: float) -> float:
 def as_dicts(groups: Groups) -> tuple[list[dict[int, int]], dict[int, int]]:
     """The groups in order and the suppressed rows, each as tuple: rows."""
     found: dict[int, dict[int, int]] = {}
-    for t, group, rows in zip(
-        groups.tuple.tolist(), groups.group.tolist(), groups.rows.tolist(), strict=True
-    ):
+    for t, group, rows in zip(groups.tuple.tolist(), groups.group.tolist(), groups.rows.tolist(), strict=True):
         found.setdefault(group, {})[t] = rows
     suppressed = found.pop(SUPPRESSED, {})
     return [found[group] for group in range(len(found))], suppressed
@@ -50,9 +48,7 @@ def unit(attribute: Attribute) -> list[float]:
     """The place of each number between the smallest (0) and the largest (1)."""
     known = [x for x in attribute.at.tolist() if not math.isnan(x)]
     length = max(known) - min(known) if known else 0
-    return [
-        x if math.isnan(x) else (x - min(known)) / length if length else 0.0 for x in attribute.at.tolist()
-    ]
+    return [x if math.isnan(x) else (x - min(known)) / length if length else 0.0 for x in attribute.at.tolist()]
 
 
 def whd(height: int, beta: float, p: int, q: int) -> float:
@@ -181,35 +177,35 @@ def dist_r(problem: Problem, one: list[int], other: list[int]) -> float:
     """004, equation (6), between two tuples of ranks."""
     return sum(
         grain(weight * (dist_c if isinstance(attribute, Tree) else dist_n)(attribute, a, b))
-        for attribute, weight, a, b in zip(
-            problem.attributes, problem.weights.tolist(), one, other, strict=True
-        )
+        for attribute, weight, a, b in zip(problem.attributes, problem.weights.tolist(), one, other, strict=True)
     )
 
 
 def kacpc(problem: Problem, k: int) -> list[dict[int, int]]:
     """004, Algorithm 1, on rows that are given by their tuples."""
     ranks = problem.ranks.tolist()
+    dist = [[dist_r(problem, one, other) for other in ranks] for one in ranks]
     unassigned = [t for t, count in enumerate(problem.counts.tolist()) for _ in range(count)]
-    modes = []
-    for j in range(len(problem.attributes)):
-        often = Counter(ranks[t][j] for t in unassigned)
-        modes.append(min(often, key=lambda rank: (-often[rank], rank)))
     centres: list[int] = []
     clusters: list[list[int]] = []
     while len(unassigned) >= k:
         if not centres:
+            modes = [mode([ranks[t][j] for t in unassigned]) for j in range(len(problem.attributes))]
             centre = min(unassigned, key=lambda t: (dist_r(problem, modes, ranks[t]), t))
         else:
-            centre = min(
-                unassigned, key=lambda t: (sum(dist_r(problem, ranks[c], ranks[t]) for c in centres), t)
-            )
+            centre = min(unassigned, key=lambda t: (sum(dist[c][t] for c in centres), t))
         unassigned.remove(centre)
-        unassigned.sort(key=lambda t: (dist_r(problem, ranks[centre], ranks[t]), t))
+        nearest_first = sorted(unassigned, key=lambda t: (dist[centre][t], t))
         centres.append(centre)
-        clusters.append([centre, *unassigned[: k - 1]])
-        unassigned = unassigned[k - 1 :]
+        clusters.append([centre, *nearest_first[: k - 1]])
+        unassigned = nearest_first[k - 1 :]
     for t in unassigned:
-        nearest = min(range(len(centres)), key=lambda i: (dist_r(problem, ranks[centres[i]], ranks[t]), i))
+        nearest = min(range(len(centres)), key=lambda i: (dist[centres[i]][t], i))
         clusters[nearest].append(t)
     return [dict(Counter(cluster)) for cluster in clusters]
+
+
+def mode(values: list[int]) -> int:
+    """The most frequent value, and of several the lowest."""
+    often = Counter(values)
+    return min(often, key=lambda value: (-often[value], value))

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import problems, solvable
-from sqlanon.errors import DataError, InterruptedRunError
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem
+
+from sqlanon.errors import DataError, InterruptedRunError
 
 RUNS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in METHODS),
@@ -24,9 +25,7 @@ some = settings(max_examples=60, deadline=None)
 
 def run(name: str, parameters: dict[str, Any], problem: Problem, k: int, seed: int = 0) -> Groups:
     method = METHODS[name]
-    return method.cluster(
-        problem, k, np.random.default_rng(seed), lambda done, total: None, **method.check(parameters)
-    )
+    return method.cluster(problem, k, np.random.default_rng(seed), lambda done, total: None, **method.check(parameters))
 
 
 def lone_values(count: int) -> Problem:
@@ -37,7 +36,7 @@ def lone_values(count: int) -> Problem:
 
 @every_core
 @some
-@given(case=solvable(), seed=st.integers(0, 9))
+@given(case=solvable, seed=st.integers(0, 9))
 def test_every_row_gets_a_group_and_every_group_weighs_k(name, parameters, case, seed):
     problem, k = case
     groups = run(name, parameters, problem, k, seed)
@@ -49,7 +48,7 @@ def test_every_row_gets_a_group_and_every_group_weighs_k(name, parameters, case,
 
 @every_core
 @some
-@given(case=solvable())
+@given(case=solvable)
 def test_entries_are_sorted_and_not_repeated(name, parameters, case):
     groups = run(name, parameters, *case)
     entries = list(zip(groups.group.tolist(), groups.tuple.tolist(), strict=True))
@@ -59,7 +58,7 @@ def test_entries_are_sorted_and_not_repeated(name, parameters, case):
 
 @every_core
 @some
-@given(case=solvable())
+@given(case=solvable)
 def test_the_problem_is_left_alone(name, parameters, case):
     problem, k = case
     before = copy.deepcopy(problem)
@@ -74,7 +73,7 @@ def test_the_problem_is_left_alone(name, parameters, case):
 
 @every_core
 @some
-@given(case=solvable(), seed=st.integers(0, 9))
+@given(case=solvable, seed=st.integers(0, 9))
 def test_same_seed_same_answer(name, parameters, case, seed):
     problem, k = case
     first, second = (run(name, parameters, copy.deepcopy(problem), k, seed) for _ in range(2))
@@ -83,7 +82,7 @@ def test_same_seed_same_answer(name, parameters, case, seed):
 
 @every_core
 @some
-@given(problem=problems())
+@given(problem=problems)
 def test_fewer_rows_than_k_is_a_data_error(name, parameters, problem):
     with pytest.raises(DataError, match=f"k = {problem.rows + 1} needs .* there are {problem.rows}"):
         run(name, parameters, problem, problem.rows + 1)

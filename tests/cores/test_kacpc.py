@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from problems import solvable, tree
-from sqlanon.udfs import kacpc
 from sqlanon.udfs.problem import Groups, Numbers, Problem
+
+from sqlanon.udfs import kacpc
 
 LOCAL_GOV, STATE_GOV, PRIVATE = 0, 1, 3
 WORK = tree([[[], [], []], [], [[], []], []])
@@ -55,8 +56,8 @@ def test_the_seed_does_not_matter():
 
 
 @pytest.mark.parametrize(("table_leaves", "pause"), [(2048, 100), (0, 1)])
-@settings(max_examples=150, deadline=None)
-@given(case=solvable())
+@settings(max_examples=100, deadline=None)
+@given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(table_leaves, pause, case):
     table, k = case
     with mock.patch.multiple(kacpc, TABLE_LEAVES=table_leaves, PAUSE=pause):

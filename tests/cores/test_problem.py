@@ -18,18 +18,17 @@ def all_ranges(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @some
-@given(hierarchy=trees())
+@given(hierarchy=trees)
 def test_common_is_the_lowest_of_the_narrowest_nodes_over_a_range(hierarchy):
     lo, hi = all_ranges(hierarchy.leaves)
     node = hierarchy.common(lo, hi)
     found = zip(*(part[node].tolist() for part in (hierarchy.lo, hierarchy.hi, hierarchy.level)), strict=True)
-    assert list(found) == [
-        literal.cover(hierarchy, *ends) for ends in zip(lo.tolist(), hi.tolist(), strict=True)
-    ]
+    assert (hierarchy.common(hi, lo) == node).all()
+    assert list(found) == [literal.cover(hierarchy, *ends) for ends in zip(lo.tolist(), hi.tolist(), strict=True)]
 
 
 @some
-@given(hierarchy=trees())
+@given(hierarchy=trees)
 def test_tree_loss_is_the_share_of_leaves_and_nothing_for_one_leaf(hierarchy):
     lo, hi = all_ranges(hierarchy.leaves)
     nodes = [literal.cover(hierarchy, *ends) for ends in zip(lo.tolist(), hi.tolist(), strict=True)]
@@ -45,7 +44,7 @@ def test_node_0_is_the_root_even_above_an_only_child():
 
 
 @some
-@given(line=numbers())
+@given(line=numbers)
 def test_number_loss_is_the_share_of_the_domain_and_all_of_it_with_null(line):
     lo, hi = all_ranges(len(line.at))
     at = line.at.tolist()
