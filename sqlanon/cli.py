@@ -20,9 +20,10 @@ from sqlanon.checks import check
 from sqlanon.demo import demo, summary
 from sqlanon.engine import run
 from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, SqlanonError
-from sqlanon.policy import DEFAULT_METHOD, RANGES, Job
+from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, RANGES, Job
 from sqlanon.shell import GREETING, run_script, shell
 from sqlanon.sqltext import literal, name, split_name
+from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
 
 QUIET_FOR = 1.0
@@ -88,9 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--weight", action="append", type=_pair, metavar="COLUMN=NUMBER", help="a column's weight")
     add.add_argument("--ranges", choices=RANGES, help="numbers as text [25-30], or as two typed columns")
     add.add_argument("--seed", type=int, help="the same seed gives the same groups")
-    for method in METHODS.values():
-        for parameter in method.parameters:
-            add.add_argument(f"--{parameter.name}", type=float, help=f"{method.name}: {parameter.help}")
+    for parameter, methods in _parameters().items():
+        kind = {"type": _number} if not parameter.choices else {"choices": parameter.choices}
+        add.add_argument(f"--{parameter.name}", help=f"{', '.join(methods)}: {parameter.help}", **kind)
     add.add_argument("--name", help="store the release in the database under this name")
     add.add_argument("--view", action="store_true", help="store it as a view over a stored table")
     add.add_argument("--replace", action="store_true", help="replace a stored release of that name")
@@ -128,6 +129,15 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     return parser
+
+
+def _parameters() -> dict[Parameter, list[str]]:
+    """Every method parameter once, with the methods that take it."""
+    named: dict[str, tuple[Parameter, list[str]]] = {}
+    for method in METHODS.values():
+        for parameter in method.parameters:
+            named.setdefault(parameter.name, (parameter, []))[1].append(method.name)
+    return dict(named.values())
 
 
 def _hierarchy_parser(parser: argparse.ArgumentParser) -> None:
@@ -201,7 +211,7 @@ def _anonymize(arguments: argparse.Namespace) -> None:
     if output is not None and output.suffix.lower() not in (".csv", ".parquet"):
         raise PolicyError(f"'{output}' must end in .csv or .parquet")
     options = {role: _flat(getattr(arguments, role)) for role in ("quasi", "sensitive", "keep", "unsafe_keep")}
-    parameters = {p.name: getattr(arguments, p.name) for method in METHODS.values() for p in method.parameters}
+    parameters = {parameter: getattr(arguments, parameter) for parameter in PARAMETERS}
     given = options | parameters | {key: getattr(arguments, key) for key in ("k", "method", "ranges", "seed")}
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: _weight(column, text) for column, text in arguments.weight or []}
@@ -304,7 +314,7 @@ def _methods(arguments: argparse.Namespace) -> None:
     for method in METHODS.values():
         print(f"{method.name}\n  {method.paper}\n  cost: {method.cost}\n  use:  {method.use}")
         for p in method.parameters:
-            print(f"  {p.name} = {literal(p.default)} ({p.low:g} to {p.high:g}): {p.help}")
+            print(f"  {p.name} = {literal(p.default)} ({p.range}): {p.help}")
 
 
 def _hierarchy(arguments: argparse.Namespace) -> None:

@@ -143,9 +143,7 @@ def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
 
 def _method_row(method: str) -> str:
     of = METHODS[method]
-    parameters = ", ".join(
-        f"{p.name} := {literal(p.default)} ({p.low:g} to {p.high:g}): {p.help}" for p in of.parameters
-    )
+    parameters = ", ".join(f"{p.name} := {literal(p.default)} ({p.range}): {p.help}" for p in of.parameters)
     return "(" + ", ".join(map(literal, (of.name, parameters, of.cost, of.use, of.paper))) + ")"
 
 

@@ -48,7 +48,7 @@ class Policy:
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "text"
     seed: int = 0
-    parameters: Mapping[str, float | None] = field(default_factory=dict)
+    parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for role in ("quasi", "sensitive", "keep", "unsafe_keep"):

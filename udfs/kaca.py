@@ -256,7 +256,8 @@ class Classes:
             for group, members in zip(ids.tolist(), self.members, strict=True)
             for t, rows in members.items()
         ]
-        return Groups.collect(*zip(*entries, strict=True))
+        tuples, group_ids, rows_each = zip(*entries, strict=True)
+        return Groups.collect(tuples, group_ids, rows_each)
 
     def _key(self, lo: list[int], hi: list[int]) -> tuple[Any, ...]:
         return tuple([axis.value(*ends) for axis, *ends in zip(self.axes, lo, hi, strict=True)])
@@ -321,7 +322,7 @@ METHOD = Method(
     use="many frequent tuples, which it prints as they are; outliers can be suppressed",
     cluster=cluster,
     parameters=(
-        Parameter("beta", 0.0, 0.0, 10.0, "a step up from level j weighs 1/(j - 1)^beta; 0: all steps alike"),
-        Parameter("threshold", None, 0.0, 1.0, "suppress a class whose merger costs more than this share"),
+        Parameter("beta", 0.0, "a step up from level j weighs 1/(j - 1)^beta; 0: all steps alike", high=10.0),
+        Parameter("threshold", None, "suppress a class whose merger costs more than this share", high=1.0),
     ),
 )

@@ -17,22 +17,38 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One option of a method: a number within [low, high], or None where the default is None."""
+    """One option of a method: a number within [low, high], or one of some words. None stands for the default."""
 
     name: str
-    default: float | None
-    low: float
-    high: float
+    default: float | str | None
     help: str
+    low: float = 0.0
+    high: float = math.inf
+    is_whole: bool = False
+    choices: tuple[str, ...] = ()
 
-    def check(self, value: Any) -> float | None:
-        """The value as a number in range, or a PolicyError that names the range."""
+    def check(self, value: Any) -> float | str | None:
+        """The value as the core takes it, or a PolicyError that names what it may be."""
         if value is None:
             return self.default
+        if self.choices:
+            if not isinstance(value, str) or value.lower() not in self.choices:
+                raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
+            return value.lower()
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or math.isnan(value) or not self.low <= value <= self.high:
-            raise PolicyError(f"{self.name} is {value!r}; it must be a number from {self.low:g} to {self.high:g}")
-        return float(value)
+        if not is_number or not self.low <= value <= self.high or (self.is_whole and value != int(value)):
+            raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
+        return int(value) if self.is_whole else float(value)
+
+    @property
+    def range(self) -> str:
+        """What it may be, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        kind = "a whole number" if self.is_whole else "a number"
+        return (
+            f"{kind} of {self.low:g} or more" if math.isinf(self.high) else f"{kind} from {self.low:g} to {self.high:g}"
+        )
 
 
 Cluster = Callable[..., Groups]
@@ -51,8 +67,10 @@ class Method:
     use: str
     cluster: Cluster
     parameters: tuple[Parameter, ...] = ()
+    is_diverse: bool = False
+    """Does it see sensitive values and keep l by itself? Other methods get it by the repair step."""
 
-    def check(self, given: Mapping[str, Any]) -> dict[str, float | None]:
+    def check(self, given: Mapping[str, Any]) -> dict[str, float | str | None]:
         """All parameters with their values, defaults filled in."""
         known = {parameter.name for parameter in self.parameters}
         for name in given:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -138,16 +139,31 @@ Closure = tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True)
 class Problem:
-    """Distinct tuples of ranks with how many rows hold each: all that a core sees of a table."""
+    """Distinct tuples of ranks with how many rows hold each: all that a core sees of a table.
+
+    Where sensitive values matter (l, or a cost that looks at them), `sensitive` holds their codes, tuples × sensitive
+    columns, 0 to the number of values - 1; tuples are then distinct in ranks and codes together, so that all rows of a
+    tuple are alike. `l` asks that no sensitive value hold more than 1/l of a group.
+    """
 
     ranks: Ints
     counts: Ints
     attributes: tuple[Attribute, ...]
     weights: Floats
+    sensitive: Ints | None = None
+    l: float | None = None  # noqa: E741 - the field's own name
 
     def __post_init__(self) -> None:
-        for array in (self.ranks, self.counts, self.weights):
-            array.setflags(write=False)
+        for array in (self.ranks, self.counts, self.weights, self.sensitive):
+            if array is not None:
+                array.setflags(write=False)
+
+    def merged(self) -> tuple[Problem, Ints]:
+        """The same rows without their sensitive values, and the tuple there of each tuple here."""
+        ranks, place = np.unique(self.ranks, axis=0, return_inverse=True)
+        place = place.reshape(-1)
+        counts = np.bincount(place, weights=self.counts).astype(np.int64)
+        return Problem(ranks, counts, self.attributes, self.weights), place
 
     @property
     def rows(self) -> int:
@@ -164,22 +180,29 @@ class Problem:
 class Groups:
     """Who is with whom: `rows` copies of tuple `tuple` belong to group `group`, for each entry.
 
-    Group ids are 0, 1, 2, ... and SUPPRESSED. A tuple may appear in several groups.
+    Group ids are 0, 1, 2, ... and SUPPRESSED. A tuple may appear in several groups. `report` holds what the core wants
+    to tell beside them, such as learned weights: text, numbers, lists and dictionaries.
     """
 
     tuple: Ints
     group: Ints
     rows: Ints
-    extra: dict[str, float] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def collect(cls, tuple: npt.ArrayLike, group: npt.ArrayLike, rows: npt.ArrayLike) -> Groups:
+    def collect(
+        cls,
+        tuple: npt.ArrayLike,
+        group: npt.ArrayLike,
+        rows: npt.ArrayLike,
+        report: dict[str, Any] | None = None,
+    ) -> Groups:
         """Groups from entries in any order: sorted by group and tuple, the rows of equal entries added up."""
         tuples, ids, copies = (np.asarray(part, dtype=np.int64) for part in (tuple, group, rows))
         order = np.lexsort((tuples, ids))
         tuples, ids, copies = tuples[order], ids[order], copies[order]
         first = np.flatnonzero(np.r_[True, (np.diff(ids) != 0) | (np.diff(tuples) != 0)])
-        return cls(tuples[first], ids[first], np.add.reduceat(copies, first))
+        return cls(tuples[first], ids[first], np.add.reduceat(copies, first), report or {})
 
     def closure(self, problem: Problem) -> Closure:
         """lo and hi (groups × attributes) and the number of rows of each group that is not suppressed."""
