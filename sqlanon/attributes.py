@@ -136,6 +136,17 @@ class Attribute:
         return Cte(self.domain, domain, materialized=True), Cte(self.nodes, nodes, materialized=True)
 
     @property
+    def centers(self) -> str:
+        """The step with the centre of each group."""
+        return f"centers_{self.number}"
+
+    @property
+    def centers_sql(self) -> str:
+        """The centre of each group: the mean of numbers, the median of dates, the mode of everything else."""
+        center = self.family.center if self.is_range else "mode"
+        return render(f"pipeline/centers_{center}.sql", domain=self.domain, rank=self.rank)
+
+    @property
     def labels_sql(self) -> str:
         """What is printed for each range that a group covers."""
         fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
@@ -182,7 +193,7 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
                 hierarchy=hierarchy,
                 anon=anon,
                 weight=float(policy.weights.get(asked, 1.0)),
-                as_columns=policy.ranges == "columns",
+                as_columns=policy.ranges == "columns" and policy.represent == "closure",
             )
         )
     return tuple(attributes)

@@ -9,9 +9,9 @@ from typing import Any
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import run
 from sqlanon.errors import PolicyError
-from sqlanon.planner import proof_sql
+from sqlanon.planner import diversity_sql, proof_sql
 from sqlanon.sources import resolve
-from sqlanon.sqltext import name, names, render
+from sqlanon.sqltext import names
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,5 @@ def check(
     ((smallest, classes, rows),) = run(raw, proof_sql(found.relation, columns))
     small = f"select 1 from {found.relation} group by {names(columns)} having count(*) < {int(k)}"
     ((violations,),) = run(raw, f"select count(*) from ({small})")
-    diversity = {
-        value: run(
-            raw,
-            render("pipeline/diversity.sql", released=found.relation, printed=names(columns), sensitive=name(value)),
-        )[0][0]
-        for value in values
-    }
+    diversity = {value: run(raw, diversity_sql(found.relation, columns, value))[0][0] for value in values}
     return Check(int(rows or 0), classes, smallest, k, violations, diversity, l)

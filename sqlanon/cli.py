@@ -20,7 +20,7 @@ from sqlanon.checks import check
 from sqlanon.demo import demo, summary
 from sqlanon.engine import run
 from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, SqlanonError
-from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, RANGES, Job
+from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, RANGES, REPRESENTATIONS, Job
 from sqlanon.shell import GREETING, run_script, shell
 from sqlanon.sqltext import literal, name, split_name
 from sqlanon.udfs.method import Parameter
@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     _database(add)
     add.add_argument("--quasi", action="append", required=True, type=_columns, metavar="A,B", help="quasi-identifiers")
     add.add_argument("--k", type=int, default=5, help="the smallest class that may be printed (default 5)")
+    add.add_argument("--l", type=float, help="no sensitive value may hold more than 1/l of a class")
     add.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
     for role, meaning in (
         ("sensitive", "released as they are, diversity measured"),
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--hierarchy", action="append", type=_pair, metavar="COLUMN=NAME", help="a column's hierarchy")
     add.add_argument("--weight", action="append", type=_pair, metavar="COLUMN=NUMBER", help="a column's weight")
     add.add_argument("--ranges", choices=RANGES, help="numbers as text [25-30], or as two typed columns")
+    add.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
     add.add_argument("--seed", type=int, help="the same seed gives the same groups")
     for parameter, methods in _parameters().items():
         kind = {"type": _number} if not parameter.choices else {"choices": parameter.choices}
@@ -212,7 +214,11 @@ def _anonymize(arguments: argparse.Namespace) -> None:
         raise PolicyError(f"'{output}' must end in .csv or .parquet")
     options = {role: _flat(getattr(arguments, role)) for role in ("quasi", "sensitive", "keep", "unsafe_keep")}
     parameters = {parameter: getattr(arguments, parameter) for parameter in PARAMETERS}
-    given = options | parameters | {key: getattr(arguments, key) for key in ("k", "method", "ranges", "seed")}
+    given = (
+        options
+        | parameters
+        | {key: getattr(arguments, key) for key in ("k", "l", "method", "ranges", "represent", "seed")}
+    )
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: _weight(column, text) for column, text in arguments.weight or []}
     with sqlanon.connect(arguments.db or ":memory:") as con:

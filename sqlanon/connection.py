@@ -113,9 +113,10 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
             replace=statement.replace,
         )
         proof, diversity = release.proof, literal(release.proof.get("l", {}))
+        gcp = literal(release.measured.get("gcp"))
         return (
             f"select {literal(release.name)} as release, {proof['rows']} as rows, {proof['classes']} as classes, "
-            f"{proof['k']} as k, {diversity}::map(varchar, double) as l, {release.measured['gcp']!r}::double as gcp"
+            f"{proof['k']} as k, {diversity}::map(varchar, double) as l, {gcp}::double as gcp"
         )
     if isinstance(statement, DropRelease):
         drop_release(con, statement.name, kind=statement.kind, missing_ok=statement.missing_ok)

@@ -21,6 +21,7 @@ import pyarrow as pa
 from sqlanon import progress
 from sqlanon.errors import InterruptedRunError, SqlanonError
 from sqlanon.sqltext import literal, name
+from sqlanon.udfs.diversity import repair, spread
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
 
@@ -28,11 +29,12 @@ Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
 """Makes the SQL text for a request (JSON), reading the catalog through the connection."""
 
 NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place DOUBLE)'
-TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, ranks BIGINT[])'
+TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, ranks BIGINT[], codes BIGINT[])'
 ANSWER = "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[])"
 
 _instances: dict[str, Instance] = {}
 _numbers = itertools.count(1)
+_reports: dict[str, dict[str, Any]] = {}
 
 
 class Instance:
@@ -160,8 +162,21 @@ def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray
     method = METHODS[request["method"]]
     rng = np.random.default_rng(request["seed"])
     with progress.running(method.name) as report:
-        groups = method.cluster(problem, request["k"], rng, report, **request["parameters"])
+        if problem.sensitive is None or method.is_diverse:
+            groups = method.cluster(problem, request["k"], rng, report, **request["parameters"])
+        else:
+            merged, place = problem.merged()
+            groups = method.cluster(merged, request["k"], rng, report, **request["parameters"])
+            groups = spread(groups, place, problem.counts)
+        groups = repair(problem, groups, report)
+    if request["run"] is not None:
+        _reports[request["run"]] = groups.report
     return _dealt(groups)
+
+
+def take_report(run: str) -> dict[str, Any]:
+    """What the core of a named run told beside its groups."""
+    return _reports.pop(run, {})
 
 
 def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
@@ -169,6 +184,7 @@ def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
     order = np.argsort(_numpy(tuples, "tuple"))
     width = len(request["kinds"])
     ranks = tuples.field("ranks").flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    codes = tuples.field("codes").flatten().to_numpy(zero_copy_only=False).reshape(len(order), -1)
     number, lo = _numpy(nodes, "attribute"), _numpy(nodes, "lo")
     hi, level, at = _numpy(nodes, "hi"), _numpy(nodes, "level"), _numpy(nodes, "place")
     attributes: list[Attribute] = []
@@ -181,6 +197,8 @@ def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
         counts=np.ascontiguousarray(_numpy(tuples, "rows")[order], dtype=np.int64),
         attributes=tuple(attributes),
         weights=np.array(request["weights"], dtype=np.float64),
+        sensitive=np.ascontiguousarray(codes[order], dtype=np.int64) if codes.shape[1] else None,
+        l=request["l"],
     )
 
 

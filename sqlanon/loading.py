@@ -94,7 +94,8 @@ def schema_sql() -> list[str]:
     """The statements that make the tables and macros."""
     options = {"quasi": "null", "k": "5", "method": literal(DEFAULT_METHOD)}
     options |= dict.fromkeys(
-        ("sensitive", "keep", "unsafe_keep", "hierarchies", "weights", "ranges", "seed", *PARAMETERS), "null"
+        ("sensitive", "l", "keep", "unsafe_keep", "hierarchies", "weights", "ranges", "represent", "seed", *PARAMETERS),
+        "null",
     )
     fragments = {
         "parameters": ", ".join(f"{option} := {default}" for option, default in options.items()),

@@ -9,6 +9,10 @@ from sqlanon.planner import with_ctes
 from sqlanon.sources import Source
 from sqlanon.sqltext import literal, name, names, render
 
+_NO_LABELS = (
+    "select '' as attribute, '' as label, 0 as rows, 1.0 as weight, 0.0 as ncp, 0.0 as lm, 0.0 as eloss, "
+    "false as is_modified, 0 as level, 1 as height where false"
+)
 _NUMBER = r"-?(?:[0-9.]+(?:e[+-]?[0-9]+)?)"
 
 
@@ -21,25 +25,33 @@ class Measurement:
     classes: str
 
 
-def measurement(source: Source, attributes: tuple[Attribute, ...], release: str) -> Measurement:
-    """The queries that measure the release, a relation that can stand behind FROM, against its source."""
+def measurement(
+    source: Source, attributes: tuple[Attribute, ...], release: str, represent: str = "closure"
+) -> Measurement:
+    """The queries that measure the release, a relation that can stand behind FROM, against its source.
+
+    A centre says nothing of what it covers, so it has no labels to measure, only classes.
+    """
     columns = ", ".join(f"{name(a.column)} as {a.value}" for a in attributes)
     ctes = [
         Cte("source", f"select {columns} from {source.relation}"),
         Cte(
             "tuples",
-            render("pipeline/tuples.sql", quasi=", ".join(a.value for a in attributes)),
+            render("pipeline/tuples.sql", columns=", ".join(a.value for a in attributes)),
             materialized=True,
         ),
         *(cte for attribute in attributes for cte in attribute.ctes),
     ]
-    trees = [attribute for attribute in attributes if not attribute.is_range]
-    labels = "\nunion all\n".join(_labels_sql(attribute, release) for attribute in attributes)
+    trees = [attribute for attribute in attributes if not attribute.is_range and represent == "closure"]
+    measured = attributes if represent == "closure" else ()
+    labels = "\nunion all\n".join(_labels_sql(attribute, release) for attribute in measured) or _NO_LABELS
     leaves = "\nunion all\n".join(_leaves_sql(attribute) for attribute in trees) or (
         "select '' as attribute, 0 as level, 1 as height, 0 as rows where false"
     )
     suppressed = [
-        f"coalesce({name(a.output[0])} = '*', false)" if len(a.output) == 1 else f"{name(a.output[0])} is null"
+        f"coalesce(cast({name(a.output[0])} as varchar) = '*', false)"
+        if len(a.output) == 1 and not (a.is_range and represent == "center")
+        else f"{name(a.output[0])} is null"
         for a in attributes
     ]
     return Measurement(

@@ -41,35 +41,36 @@ class _Output:
     expression: str
 
 
-def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...]) -> Plan:
-    """The query for this source under this policy."""
+def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...], run: str | None = None) -> Plan:
+    """The query for this source under this policy. `run` names the run, for whoever wants the core's report."""
     kept = {
         column: f"c{number}"
         for number, column in enumerate(source.spelt([*policy.sensitive, *policy.keep, *policy.unsafe_keep]), 1)
     }
+    sensitive = source.spelt(policy.sensitive)
+    seen = [kept[column] for column in sensitive] if policy.sees_sensitive else []
     outputs = _outputs(source, attributes, kept)
+    printed = [column for attribute in attributes for column in attribute.output]
+    columns = _comma([*(a.value for a in attributes), *seen])
+    diverse = list(enumerate(sensitive, 1)) if policy.l is not None else []
     ctes = [
         Cte("source", _source_sql(source, attributes, kept), materialized=True),
-        Cte(
-            "tuples",
-            render("pipeline/tuples.sql", quasi=_comma(a.value for a in attributes)),
-            materialized=True,
-        ),
+        Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True),
         *(cte for attribute in attributes for cte in attribute.ctes),
         Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in attributes), materialized=True),
-        Cte("encoded", _encoded_sql(attributes), materialized=True),
+        Cte("encoded", _encoded_sql(attributes, seen), materialized=True),
         Cte("guard", _guard_sql(source, policy, attributes, kept)),
-        Cte("clustered", _clustered_sql(policy, attributes), materialized=True),
+        Cte("clustered", _clustered_sql(policy, attributes, seen, run), materialized=True),
         Cte("deals", render("pipeline/deals.sql"), materialized=True),
-        Cte("ranges", _ranges_sql(attributes), materialized=True),
-        *(Cte(attribute.labels, attribute.labels_sql) for attribute in attributes),
-        Cte("printed", _printed_sql(attributes)),
-        Cte("assigned", _assigned_sql(attributes, kept)),
+        Cte("members", render("pipeline/members.sql"), materialized=True),
+        *_printing(policy, attributes),
+        Cte("assigned", _assigned_sql(attributes, kept, seen)),
         Cte("released", render("pipeline/released.sql", columns=_comma_as(outputs)), materialized=True),
-        Cte("proof", proof_sql("released", [c for a in attributes for c in a.output])),
+        Cte("proof", proof_sql("released", printed)),
+        *(Cte(f"diversity_{number}", diversity_sql("released", printed, column)) for number, column in diverse),
     ]
     return Plan(
-        sql=with_ctes(ctes, render("pipeline/release.sql", k=str(policy.k))),
+        sql=with_ctes(ctes, _release_sql(policy, diverse)),
         policy=policy,
         source=source,
         attributes=attributes,
@@ -85,6 +86,11 @@ def with_ctes(ctes: list[Cte], body: str) -> str:
 def proof_sql(released: str, printed: Sequence[str]) -> str:
     """The query that counts the printed classes."""
     return render("pipeline/proof.sql", released=released, printed=names(printed))
+
+
+def diversity_sql(released: str, printed: Sequence[str], sensitive: str) -> str:
+    """The query that measures the l-diversity of the printed classes in one sensitive column."""
+    return render("pipeline/diversity.sql", released=released, printed=names(printed), sensitive=name(sensitive))
 
 
 def _comma(parts: Iterable[str]) -> str:
@@ -123,11 +129,13 @@ def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[st
     return f"select\n    {', '.join(columns)}\nfrom {source.relation}"
 
 
-def _encoded_sql(attributes: tuple[Attribute, ...]) -> str:
+def _encoded_sql(attributes: tuple[Attribute, ...], seen: list[str]) -> str:
+    ranks = [f"{a.domain}.rank" for a in attributes]
+    codes = [f"dense_rank() over (order by tuples.{column}) - 1 as {column}_code" for column in seen]
     return render(
         "pipeline/encoded.sql",
-        ranks=_comma(f"{a.domain}.rank" for a in attributes),
-        rank_columns=_comma(f"{a.domain}.rank as {a.rank}" for a in attributes),
+        order=_comma([*ranks, *(f"tuples.{column}" for column in seen)]),
+        columns=_comma([*(f"{rank} as {a.rank}" for rank, a in zip(ranks, attributes, strict=True)), *codes]),
         joins="\n".join(
             f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('tuples.' + a.value)}"
             for a in attributes
@@ -161,25 +169,44 @@ def _guard_sql(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
     )
 
 
-def _clustered_sql(policy: Policy, attributes: tuple[Attribute, ...]) -> str:
+def _clustered_sql(policy: Policy, attributes: tuple[Attribute, ...], seen: list[str], run: str | None) -> str:
     request = {
         "method": policy.method,
         "k": policy.k,
+        "l": policy.l,
         "seed": policy.seed,
         "parameters": policy.parameters,
         "kinds": [attribute.kind for attribute in attributes],
         "weights": [attribute.weight for attribute in attributes],
+        "run": run,
     }
     return render(
         "pipeline/clustered.sql",
         request=literal(json.dumps(request)),
         ranks=_comma(attribute.rank for attribute in attributes),
+        codes=f"cast([{_comma(f'{column}_code' for column in seen)}] as bigint[])",
     )
 
 
-def _ranges_sql(attributes: tuple[Attribute, ...]) -> str:
+def _printing(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Cte]:
+    """What is printed for each group: the closure of its values, or their centre."""
+    if policy.represent == "center":
+        joins = [f"left join {a.centers} on {a.centers}.group_id = groups.group_id" for a in attributes]
+        fragments = {
+            "centers": _comma(f"{a.centers}.center as {a.printed[0]}" for a in attributes),
+            "joins": "\n".join(joins),
+            "suppressed": _comma("null" if a.is_range else "'*'" for a in attributes),
+        }
+        return [
+            *(Cte(attribute.centers, attribute.centers_sql) for attribute in attributes),
+            Cte("printed", render("pipeline/printed_centers.sql", **fragments)),
+        ]
     bounds = [f"min({a.rank}) as {a.lo}, max({a.rank}) as {a.hi}" for a in attributes]
-    return render("pipeline/ranges.sql", bounds=",\n    ".join(bounds))
+    return [
+        Cte("ranges", render("pipeline/ranges.sql", bounds=",\n    ".join(bounds)), materialized=True),
+        *(Cte(attribute.labels, attribute.labels_sql) for attribute in attributes),
+        Cte("printed", _printed_sql(attributes)),
+    ]
 
 
 def _printed_sql(attributes: tuple[Attribute, ...]) -> str:
@@ -197,9 +224,24 @@ def _printed_sql(attributes: tuple[Attribute, ...]) -> str:
     )
 
 
-def _assigned_sql(attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
+def _assigned_sql(attributes: tuple[Attribute, ...], kept: dict[str, str], seen: list[str]) -> str:
+    same = [*(attribute.value for attribute in attributes), *seen]
     return render(
         "pipeline/assigned.sql",
         order=_comma(f"source.{internal}" for internal in kept.values()) or "encoded.tuple",
-        same=" and ".join(f"source.{a.value} is not distinct from encoded.{a.value}" for a in attributes),
+        same=" and ".join(f"source.{column} is not distinct from encoded.{column}" for column in same),
+    )
+
+
+def _release_sql(policy: Policy, diverse: list[tuple[int, str]]) -> str:
+    conditions = [
+        f"when diversity_{number}.l < {policy.l} - 1e-9 then error({literal('A printed class is only ')} || "
+        f"diversity_{number}.l || {literal(f'-diverse in {column}, l is {policy.l:g}: nothing is released.')})"
+        for number, column in diverse
+    ]
+    return render(
+        "pipeline/release.sql",
+        k=str(policy.k),
+        diversities="".join(f", diversity_{number}" for number, _ in diverse),
+        conditions="\n    ".join(conditions),
     )

@@ -13,6 +13,8 @@ from sqlanon.errors import PolicyError, did_you_mean, not_one_of
 from sqlanon.udfs.methods import METHODS
 
 RANGES = ("text", "columns")
+REPRESENTATIONS = ("closure", "center")
+COSTS_THAT_SEE_SENSITIVE = ("pmi", "wmi")
 DEFAULT_METHOD = "kaca"
 
 PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
@@ -28,18 +30,21 @@ class Policy:
     quasi: the quasi-identifiers, generalized until every class of them holds k rows or more.
     k: the smallest class that may be printed.
     method: the clustering method; `FROM anon.methods()` lists them with their parameters.
+    l: no sensitive value may hold more than 1/l of a class; any number from 1 up.
     sensitive: columns released as they are, whose diversity within a class is measured.
     keep: other columns released as they are; refused when nearly unique.
     unsafe_keep: columns released as they are even if nearly unique.
     hierarchies: column → hierarchy; a column not named takes the hierarchy of its own name, None asks for none.
     weights: column → weight in the distances and losses (default 1).
     ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max.
+    represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
     seed: the same seed gives the same groups.
     parameters: the method's own parameters, such as beta.
     """
 
     quasi: tuple[str, ...]
     k: int = 5
+    l: float | None = None  # noqa: E741 - the field's own name
     method: str = DEFAULT_METHOD
     sensitive: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -47,6 +52,7 @@ class Policy:
     hierarchies: Mapping[str, str | None] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "text"
+    represent: str = "closure"
     seed: int = 0
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
@@ -63,7 +69,10 @@ class Policy:
         object.__setattr__(self, "method", self.method.lower())
         if self.ranges not in RANGES:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
+        if self.represent not in REPRESENTATIONS:
+            raise PolicyError(not_one_of("represent option", str(self.represent), REPRESENTATIONS))
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
+        _check_diversity(self)
         object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies))
         object.__setattr__(self, "weights", _per_column(self, "weights", self.weights))
         for column, hierarchy in self.hierarchies.items():
@@ -72,6 +81,11 @@ class Policy:
         for column, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
                 raise PolicyError(f"weights: '{column}' must have a number above 0")
+
+    @property
+    def sees_sensitive(self) -> bool:
+        """Must the core see sensitive values?"""
+        return self.l is not None or self.parameters.get("cost") in COSTS_THAT_SEE_SENSITIVE
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Policy:
@@ -99,7 +113,7 @@ class Policy:
         return {
             option: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
             for option, value in plain.items()
-            if value != () and value != {}
+            if value is not None and value != () and value != {}
         }
 
     def json(self) -> str:
@@ -161,6 +175,15 @@ def _whole(option: str, value: Any, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
         raise PolicyError(f"{option} is {value!r}; it must be a whole number of {low} or more")
     return value
+
+
+def _check_diversity(policy: Policy) -> None:
+    is_number = isinstance(policy.l, (int, float)) and not isinstance(policy.l, bool)
+    if policy.l is not None and not (is_number and 1 <= policy.l < 1e9):
+        raise PolicyError(f"l is {policy.l!r}; it must be a number of 1 or more")
+    if policy.sees_sensitive and not policy.sensitive:
+        what = "l" if policy.l is not None else f"cost = '{policy.parameters['cost']}'"
+        raise PolicyError(f"{what} needs a sensitive column: sensitive = ['diagnosis']")
 
 
 def _refuse_two_roles(policy: Policy) -> None:

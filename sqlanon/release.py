@@ -14,7 +14,7 @@ import duckdb
 from sqlanon import progress
 from sqlanon.attributes import attributes_of
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import run, transaction
+from sqlanon.engine import run, take_report, transaction
 from sqlanon.errors import (
     BrokenPromiseError,
     CatalogError,
@@ -25,11 +25,11 @@ from sqlanon.errors import (
 )
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import measurement, measures_sql
-from sqlanon.planner import Plan, plan, proof_sql
+from sqlanon.planner import Plan, diversity_sql, plan, proof_sql
 from sqlanon.policy import Policy
 from sqlanon.sources import Source, resolve
 from sqlanon.sqltext import name as quoted
-from sqlanon.sqltext import names, render, split_name
+from sqlanon.sqltext import names, split_name
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ _numbers = itertools.count(1)
 class Release:
     """A verified release: its rows, the proof, and what it cost.
 
-    `proof` holds what was counted on the printed values: k, classes, rows, and l for each sensitive column.
+    `proof` holds what was counted on the printed values: k, classes, rows, and l for each sensitive column. `learned`
+    holds what the method found out beside the groups, such as the feature weights of wfcmeans.
     """
 
     con: duckdb.DuckDBPyConnection = field(repr=False)
@@ -53,6 +54,7 @@ class Release:
     policy: Policy
     proof: dict[str, Any]
     measured: dict[str, float] = field(repr=False)
+    learned: dict[str, Any] = field(repr=False)
     sql: str = field(repr=False)
 
     def relation(self) -> duckdb.DuckDBPyRelation:
@@ -105,14 +107,16 @@ def anonymize(
         anon = anon_schema(raw)
         target = _Target.named(raw, anon, name, kind, replace)
         with _steady(raw, source) as found:
-            planned = plan(found, policy, attributes_of(found, policy, hierarchies(raw, anon), anon))
+            token = f"{id(raw)}-{next(_numbers)}"
+            planned = plan(found, policy, attributes_of(found, policy, hierarchies(raw, anon), anon), token)
             temporary = "temporary " if target.name is None else ""
             run(raw, f"create {temporary}table {target.storage} as {planned.sql}")
+            learned = take_report(token)
             proof = prove(raw, target.storage, planned.printed, policy)
             measured = _measure(raw, planned, target, anon)
         if target.name is not None:
-            _register(raw, anon, target, planned, source, proof, measured)
-    return Release(raw, name, target.shown, planned.printed, policy, proof, measured, planned.sql)
+            _register(raw, anon, target, planned, source, proof, measured, learned)
+    return Release(raw, name, target.shown, planned.printed, policy, proof, measured, learned, planned.sql)
 
 
 def drop_release(con: Any, name: str, *, kind: str | None = None, missing_ok: bool = False) -> None:
@@ -135,39 +139,30 @@ def open_release(con: Any, name: str) -> Release:
     schema, table, key = _key(raw, anon, name)
     rows = run(
         raw,
-        f"select name, printed, policy, proof, metrics from {anon}.releases where lower(name) = lower($1)",
+        f"select name, printed, policy, proof, metrics, learned from {anon}.releases where lower(name) = lower($1)",
         [key],
     )
     if not rows:
         raise CatalogError(not_one_of("release", name, _stored_names(raw, anon)))
-    stored, printed, policy, proof, metrics = rows[0]
+    stored, printed, policy, *parts = rows[0]
     shown = f"{_database(anon)}.{quoted(schema)}.{quoted(table)}"
-    return Release(
-        raw,
-        stored,
-        shown,
-        tuple(printed),
-        Policy.of(json.loads(policy)),
-        json.loads(proof),
-        json.loads(metrics),
-        "",
-    )
+    proof, metrics, learned = (json.loads(part) for part in parts)
+    return Release(raw, stored, shown, tuple(printed), Policy.of(json.loads(policy)), proof, metrics, learned, sql="")
 
 
 def prove(con: duckdb.DuckDBPyConnection, table: str, printed: tuple[str, ...], policy: Policy) -> dict[str, Any]:
-    """What holds on the printed values of a table; BrokenPromiseError if that is less than the policy's k."""
+    """What holds on the printed values of a table; BrokenPromiseError if that is less than the policy asks for."""
     ((smallest, classes, rows),) = run(con, proof_sql(table, printed))
     if smallest is None or smallest < policy.k:
         raise BrokenPromiseError(f"The smallest printed class holds {smallest or 0} rows, k is {policy.k}")
     proof: dict[str, Any] = {"k": smallest, "classes": classes, "rows": int(rows)}
     if policy.sensitive:
-        proof["l"] = {
-            column: run(
-                con,
-                render("pipeline/diversity.sql", released=table, printed=names(printed), sensitive=quoted(column)),
-            )[0][0]
-            for column in policy.sensitive
-        }
+        proof["l"] = {column: run(con, diversity_sql(table, printed, column))[0][0] for column in policy.sensitive}
+        for column, diversity in proof["l"].items():
+            if policy.l is not None and diversity < policy.l - 1e-9:
+                raise BrokenPromiseError(
+                    f"The smallest printed diversity in {column} is {diversity:g}, l is {policy.l:g}"
+                )
     return proof
 
 
@@ -252,7 +247,7 @@ def _steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
 
 def _measure(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target, anon: str) -> dict[str, float]:
     """Measure the stored rows; a named release's parts go into the catalog for anon.utility."""
-    parts = measurement(planned.source, planned.attributes, target.storage)
+    parts = measurement(planned.source, planned.attributes, target.storage, planned.policy.represent)
     number = next(_numbers)
     tables = {part: f"temp.sqlanon_{part}_{number}" for part in ("labels", "leaves", "classes")}
     for part, table in tables.items():
@@ -266,7 +261,7 @@ def _measure(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target, ano
                 [target.name],
             )
         run(con, f"drop table {table}")
-    return dict(rows)
+    return {measure: value for measure, value in rows if value is not None}
 
 
 def _register(
@@ -277,6 +272,7 @@ def _register(
     source: str,
     proof: dict[str, Any],
     measured: dict[str, float],
+    learned: dict[str, Any],
 ) -> None:
     if target.kind == "view":
         secure = "secure " if _has_secure_views(con, _unquoted(_database(anon))) else ""
@@ -288,7 +284,7 @@ def _register(
         con,
         f"insert into {anon}.releases by name select $name as name, $schema as schema_name, $kind as kind, "
         "$storage as storage, $source as source, $printed::varchar[] as printed, $k as k, $policy as policy, "
-        "$proof as proof, $metrics as metrics, $rows as rows, $version as sqlanon",
+        "$proof as proof, $metrics as metrics, $learned as learned, $rows as rows, $version as sqlanon",
         {
             "name": target.name,
             "schema": target.schema,
@@ -300,6 +296,7 @@ def _register(
             "policy": planned.policy.json(),
             "proof": json.dumps(proof, ensure_ascii=False),
             "metrics": json.dumps(measured),
+            "learned": json.dumps(learned),
             "rows": proof["rows"],
             "version": __version__,
         },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
@@ -23,13 +23,14 @@ class TypeFamily:
     may_be_infinite: bool = False
     position: str = "cast(null as double)"
     separator: str = "-"
+    center: str = "mean"
 
 
 WHOLE = TypeFamily("whole numbers", is_ordered=True, is_whole=True, position="cast(value as double)")
 DECIMAL = TypeFamily("decimals", is_ordered=True, position="cast(value as double)")
 FLOAT = TypeFamily("floats", is_ordered=True, may_be_infinite=True, position="cast(value as double)")
-DATE = TypeFamily("dates", is_ordered=True, may_be_infinite=True, position="epoch(value)", separator=" - ")
-TIMESTAMP = TypeFamily("timestamps", is_ordered=True, may_be_infinite=True, position="epoch(value)", separator=" - ")
+DATE = TypeFamily("dates", True, may_be_infinite=True, position="epoch(value)", separator=" - ", center="median")
+TIMESTAMP = replace(DATE, name="timestamps")
 TEXT = TypeFamily("text")
 
 _FAMILIES: tuple[tuple[str, TypeFamily], ...] = (

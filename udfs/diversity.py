@@ -6,6 +6,8 @@ l-diverse groups is l-diverse, so merging only ever helps, and one loop serves e
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import SUPPRESSED, Bools, Floats, Groups, Ints, Problem
@@ -31,7 +33,8 @@ def check_legal(problem: Problem) -> None:
     """Refuse an l that not even the whole table has, and say the largest legal one."""
     if problem.l is not None and problem.l > (largest := largest_l(problem)) * (1 + SLACK):
         raise DataError(
-            f"l = {problem.l:g} is illegal: the whole table is only {largest:.4g}-diverse. Choose a smaller l."
+            f"l = {problem.l:g} is illegal: the largest legal one, that of the whole table, is "
+            f"{math.floor(largest * 1e4) / 1e4:g}."
         )
 
 

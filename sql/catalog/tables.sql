@@ -36,6 +36,7 @@ create table if not exists anon.releases (
     policy varchar not null,    -- as JSON
     proof varchar not null,     -- what was verified on the printed values, as JSON
     metrics varchar not null,   -- as JSON
+    learned varchar not null,   -- what the method found out beside the groups, as JSON
     rows bigint not null,
     sqlanon varchar not null,
     created_at timestamptz not null default current_timestamp

@@ -26,7 +26,7 @@ sizes as (
 everything as (
     select
         *,
-        coalesce(numbers_distortion, 0) + leaf_depth - coalesce(printed_depth, 0) as distortion,
+        case when weights > 0 then coalesce(numbers_distortion, 0) + leaf_depth - coalesce(printed_depth, 0) end as distortion,
         coalesce(numbers_cells, 0) + leaf_depth as worst
     from cells, origin, sizes
 )
@@ -39,6 +39,6 @@ from everything, lateral (values
     ('average_class_size', average / {k}, '1 or more', 'lower', 'Goldberger & Tassa 2010'),
     ('precision', 1 - eloss, '0 to 1', 'higher', 'Wang et al. 2022'),
     ('distortion', distortion, '0 to cells', 'lower', 'Li et al. 2006'),
-    ('distortion_ratio', coalesce(distortion / nullif(worst, 0), 0), '0 to 1', 'lower', 'Li et al. 2006'),
+    ('distortion_ratio', case when worst > 0 then distortion / worst else 0 * distortion end, '0 to 1', 'lower', 'Li et al. 2006'),
     ('modification_rate', modified, '0 to 1', 'lower', 'Li et al. 2006')
 ) as measures(measure, measured, "range", better, source)

@@ -2,10 +2,7 @@
 select
     members.group_id,
     {bounds}
-from (
-    select distinct tuple, unnest(deal) as group_id
-    from deals
-) as members
+from members
 join encoded on encoded.tuple = members.tuple
 where members.group_id >= 0
 group by members.group_id
