@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import duckdb
@@ -12,7 +13,7 @@ from sqlanon.attributes import attributes_of
 from sqlanon.catalog import anon_schema, current_database, unwrap
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.hierarchy import hierarchies
-from sqlanon.measure import measurement, measures_sql
+from sqlanon.measure import Measurement, measurement, measures_sql
 from sqlanon.planner import Plan, plan
 from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, Policy
 from sqlanon.sources import resolve
@@ -44,12 +45,29 @@ MACROS = (
     "metrics/ncp.sql",
     "metrics/gcp.sql",
     "metrics/lm.sql",
+    "metrics/am.sql",
     "metrics/dm.sql",
     "metrics/average_class_size.sql",
+    "metrics/mi_loss.sql",
+    "metrics/mi_utility.sql",
     "metrics/precision.sql",
     "metrics/distortion.sql",
     "metrics/distortion_ratio.sql",
     "metrics/modification_rate.sql",
+    "metrics/kl_divergence.sql",
+    "metrics/information_distortion.sql",
+    "metrics/pmi_loss.sql",
+    "metrics/pmi_loss_relative.sql",
+    "metrics/pmi_utility.sql",
+    "metrics/pmi_utility_l2.sql",
+    "metrics/pmi_utility_max.sql",
+    "metrics/pmi_loss_l2.sql",
+    "metrics/pmi_loss_max.sql",
+    "metrics/cm.sql",
+    "metrics/mean_entropy_diversity.sql",
+    "metrics/minimum_entropy_diversity.sql",
+    "metrics/frequency_diversity.sql",
+    "metrics/wmi_utility.sql",
 )
 """The macros' files in an order in which each finds what it uses."""
 
@@ -102,13 +120,15 @@ def schema_sql() -> list[str]:
         "request": ", ".join(f"{option}: {option}" for option in ("source", *options)),
         "methods": ", ".join(_method_row(method) for method in METHODS),
         "measures": measures_sql(
-            labels="(select * from anon.release_labels as l where lower(l.release) = lower(r))",
-            leaves="(select * from anon.release_leaves as l where lower(l.release) = lower(r))",
-            classes="(select * from anon.release_classes as l where lower(l.release) = lower(r))",
+            {
+                entry.name: f"(select * from anon.release_{entry.name} as l where lower(l.release) = lower(r))"
+                for entry in fields(Measurement)
+            },
             k="(select coalesce(any_value(made.k), error('There is no stored release ''' || r || ''': make it with "
             "CREATE ANONYMIZED TABLE or VIEW, or measure any table with FROM anon.measure(...)')) "
             "from anon.releases as made where lower(made.name) = lower(r))",
             beta="beta",
+            mi_weight="mi_weight",
         ),
     }
     return [render("catalog/tables.sql"), *(render(file, **fragments) for file in MACROS)]
@@ -129,17 +149,18 @@ def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
 
 def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     options = json.loads(request)
-    table, source, beta = options.pop("t"), options.pop("source"), options.pop("beta")
+    table, source = options.pop("t"), options.pop("source")
+    beta, mi_weight = literal(float(options.pop("beta"))), literal(float(options.pop("mi_weight")))
     if source is None:
         raise PolicyError("source is missing: name the table that was anonymized, source := 'patients'")
     policy = Policy.of(options)
     planned = plan_release(con, source, policy, UNSEEN)
     printed = resolve(con, table, UNSEEN)
     printed.spelt(planned.printed)
-    parts = measurement(planned.source, planned.attributes, printed.relation)
-    return measures_sql(
-        f"({parts.labels})", f"({parts.leaves})", f"({parts.classes})", str(policy.k), literal(float(beta))
-    )
+    sensitive = planned.source.spelt(policy.sensitive)
+    printed.spelt(sensitive)
+    parts = measurement(planned.source, planned.attributes, printed.relation, sensitive).parts()
+    return measures_sql({part: f"({query})" for part, query in parts.items()}, str(policy.k), beta, mi_weight)
 
 
 def _method_row(method: str) -> str:

@@ -1,81 +1,227 @@
-"""How much of a table survived: its printed labels looked up in the hierarchies, as SQL."""
+"""How much of a table survived: its printed labels looked up in the hierarchies, as SQL.
+
+Nothing links a printed row to its source row. Where a measure is a sum over rows of something before minus something
+after, the two sums are taken apart.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 from sqlanon.attributes import Attribute, Cte
-from sqlanon.planner import with_ctes
+from sqlanon.planner import encoded_sql, with_ctes
 from sqlanon.sources import Source
-from sqlanon.sqltext import literal, name, names, render
+from sqlanon.sqltext import literal, name, render
 
-_NO_LABELS = (
-    "select '' as attribute, '' as label, 0 as rows, 1.0 as weight, 0.0 as ncp, 0.0 as lm, 0.0 as eloss, "
-    "false as is_modified, 0 as level, 1 as height where false"
-)
+MOST_PAIRS = 500_000_000
+"""How many pairs of tuples and classes the Kullback-Leibler divergence may take."""
+
 _NUMBER = r"-?(?:[0-9.]+(?:e[+-]?[0-9]+)?)"
+_EMPTY = {
+    "labels": "attribute, label, rows, weight, ncp, lm, eloss, is_modified, level, height, mass",
+    "leaves": "attribute, level, height, rows, logarithms",
+    "diversities": "sensitive, off_majority, mean_entropy, least_entropy, least_frequency",
+    "information": "attribute, sensitive, prior, original, printed",
+    "others": "measure, value",
+}
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The three relations that every measure is computed from, as queries over the source and the printed table."""
+    """The relations that every measure is computed from, as queries over the source and the printed table."""
 
     labels: str
     leaves: str
     classes: str
+    diversities: str
+    information: str
+    others: str
+
+    def parts(self) -> dict[str, str]:
+        """Each query by its name."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
 def measurement(
-    source: Source, attributes: tuple[Attribute, ...], release: str, represent: str = "closure"
+    source: Source,
+    attributes: tuple[Attribute, ...],
+    release: str,
+    sensitive: Sequence[str] = (),
+    represent: str = "closure",
 ) -> Measurement:
     """The queries that measure the release, a relation that can stand behind FROM, against its source.
 
-    A centre says nothing of what it covers, so it has no labels to measure, only classes.
+    A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
-    columns = ", ".join(f"{name(a.column)} as {a.value}" for a in attributes)
+    values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
+    printed = [f"{_label(a, represent)} as {a.labels}" for a in attributes]
+    quasi = [f"{name(a.column)} as {a.value}" for a in attributes]
+    kept = [f"{name(column)} as {value}" for value, column in values.items()]
+    labels = ", ".join(a.labels for a in attributes)
+    is_suppressed = " and ".join(f"coalesce({a.labels} = '*', false)" for a in attributes)
+    is_closure = represent == "closure"
     ctes = [
-        Cte("source", f"select {columns} from {source.relation}"),
-        Cte(
-            "tuples",
-            render("pipeline/tuples.sql", columns=", ".join(a.value for a in attributes)),
-            materialized=True,
-        ),
+        Cte("printed", f"select {', '.join([*printed, *kept])} from {release}"),
+        Cte("source", f"select {', '.join([*quasi, *kept])} from {source.relation}"),
+        Cte("tuples", render("pipeline/tuples.sql", columns=", ".join(a.value for a in attributes)), materialized=True),
         *(cte for attribute in attributes for cte in attribute.ctes),
     ]
-    trees = [attribute for attribute in attributes if not attribute.is_range and represent == "closure"]
-    measured = attributes if represent == "closure" else ()
-    labels = "\nunion all\n".join(_labels_sql(attribute, release) for attribute in measured) or _NO_LABELS
-    leaves = "\nunion all\n".join(_leaves_sql(attribute) for attribute in trees) or (
-        "select '' as attribute, 0 as level, 1 as height, 0 as rows where false"
+    if is_closure:
+        ctes += [cte for attribute in attributes for cte in _attribute_ctes(attribute, source)]
+    boxes = Cte("boxes", _boxes_sql(attributes if is_closure else (), labels, is_suppressed), materialized=True)
+    sizes = " * ".join(f"(boxes.{a.hi} - boxes.{a.lo} + 1.0)" for a in attributes) if is_closure else "null"
+    divergence = render(
+        "metrics/divergence.sql",
+        combinations=sizes,
+        covers=" and ".join(f"encoded.{a.rank} between boxes.{a.lo} and boxes.{a.hi}" for a in attributes),
+        most_pairs=str(MOST_PAIRS),
     )
-    suppressed = [
-        f"coalesce(cast({name(a.output[0])} as varchar) = '*', false)"
-        if len(a.output) == 1 and not (a.is_range and represent == "center")
-        else f"{name(a.output[0])} is null"
-        for a in attributes
+    queries = {
+        "labels": [f"select * exclude (lo, hi) from {_known(a)}" for a in attributes],
+        "leaves": [_leaves_sql(a) for a in attributes],
+        "information": [_information_sql(a, value, values[value]) for a in attributes for value in values],
+        "others": [f"select 'kl_divergence' as measure, divergence as value from ({divergence})"],
+    }
+    if not is_closure:
+        queries = {part: [] for part in queries}
+    queries["diversities"] = [
+        render(
+            "metrics/diversities.sql",
+            sensitive=literal(column),
+            value=value,
+            labels=labels,
+            is_suppressed=is_suppressed,
+        )
+        for value, column in values.items()
     ]
+    encoded = Cte("encoded", encoded_sql(attributes), materialized=True)
+    before = {"others": [*ctes, boxes, encoded]}
     return Measurement(
-        labels=with_ctes(ctes, labels),
-        leaves=with_ctes(ctes, leaves),
-        classes=render(
-            "metrics/classes.sql",
-            release=release,
-            printed=names(column for a in attributes for column in a.output),
-            is_suppressed=" and ".join(suppressed),
+        classes=with_ctes([*ctes, boxes], render("metrics/classes.sql", combinations=sizes)),
+        **{
+            part: with_ctes(before.get(part, ctes), "\nunion all\n".join(found)) if found else _empty(part)
+            for part, found in queries.items()
+        },
+    )
+
+
+def measures_sql(parts: dict[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
+    """The query with a row per measure, over the relations of a Measurement."""
+    return render(
+        "metrics/measures.sql",
+        **parts,
+        k=k,
+        mi_weight=mi_weight,
+        printed_depth=_depth("printed", beta),
+        leaf_depth=_depth("leaf", beta),
+    )
+
+
+def _empty(part: str) -> str:
+    return f"select {', '.join(f'null as {column}' for column in _EMPTY[part].split(', '))} where false"
+
+
+def _known(attribute: Attribute) -> str:
+    return f"known_{attribute.number}"
+
+
+def _counts(attribute: Attribute) -> str:
+    return f"counts_{attribute.number}"
+
+
+def _attribute_ctes(attribute: Attribute, source: Source) -> list[Cte]:
+    fragments = {"domain": attribute.domain, "key": attribute.key(f"tuples.{attribute.value}")}
+    unknown = (
+        f"Column '{attribute.column}' prints labels that are no value, range or node of '{source.shown}': "
+        f"name its hierarchy, or the source that the table was made from."
+    )
+    return [
+        Cte(_counts(attribute), render("metrics/counts.sql", **fragments), materialized=True),
+        Cte(
+            _known(attribute),
+            render(
+                "metrics/known.sql",
+                labels=f"({_labels_sql(attribute)})",
+                counts=_counts(attribute),
+                unknown=literal(unknown),
+            ),
+            materialized=True,
+        ),
+    ]
+
+
+def _label(attribute: Attribute, represent: str) -> str:
+    """What is printed, as text: a pair of typed columns is the range that it stands for."""
+    first = name(attribute.output[0])
+    if represent == "center" and attribute.is_range:
+        return f"coalesce(cast({first} as varchar), '*')"
+    if len(attribute.output) == 1:
+        return f"cast({first} as varchar)"
+    last = name(attribute.output[1])
+    return (
+        f"case when {first} is null then '*' when {first} = {last} then cast({first} as varchar) "
+        f"else '[' || {first} || {literal(attribute.family.separator)} || {last} || ']' end"
+    )
+
+
+def _labels_sql(attribute: Attribute) -> str:
+    fragments = {
+        "column": literal(attribute.column),
+        "weight": literal(attribute.weight),
+        "label": attribute.labels,
+        "nodes": attribute.nodes,
+        "domain": attribute.domain,
+    }
+    if not attribute.is_range:
+        return render("metrics/labels_nodes.sql", **fragments)
+    end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
+    return render(
+        "metrics/labels_values.sql",
+        **fragments,
+        pattern=literal(rf"^\[{end}{attribute.family.separator}{end}\]$"),
+    )
+
+
+def _leaves_sql(attribute: Attribute) -> str:
+    kind = "values" if attribute.is_range else "nodes"
+    fragments = {"column": literal(attribute.column), "counts": _counts(attribute), "nodes": attribute.nodes}
+    return render(f"metrics/leaves_{kind}.sql", **fragments)
+
+
+def _boxes_sql(attributes: tuple[Attribute, ...], labels: str, is_suppressed: str) -> str:
+    bounds = [f"{_known(a)}.lo as {a.lo}, {_known(a)}.hi as {a.hi}" for a in attributes]
+    return render(
+        "metrics/boxes.sql",
+        bounds=", ".join(bounds) or "null as nothing",
+        labels=labels,
+        is_suppressed=is_suppressed,
+        joins="\n".join(
+            f"join {_known(a)} on {_known(a)}.label is not distinct from classes.{a.labels}" for a in attributes
         ),
     )
 
 
-def measures_sql(labels: str, leaves: str, classes: str, k: str, beta: str = "0") -> str:
-    """The query with a row per measure, over the three relations."""
-    return render(
-        "metrics/measures.sql",
-        labels=labels,
-        leaves=leaves,
-        classes=classes,
-        k=k,
-        printed_depth=_depth("printed", beta),
-        leaf_depth=_depth("leaf", beta),
+def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
+    joint = render(
+        "metrics/joint.sql",
+        quasi=attribute.value,
+        value=value,
+        domain=attribute.domain,
+        key=attribute.key("counted.quasi"),
+    )
+    return (
+        "from ("
+        + render(
+            "metrics/information.sql",
+            joint=joint,
+            column=literal(attribute.column),
+            sensitive=literal(sensitive),
+            label=attribute.labels,
+            value=value,
+            known=_known(attribute),
+        )
+        + "\n)"
     )
 
 
@@ -86,43 +232,3 @@ def _depth(node: str, beta: str) -> str:
         return f"coalesce(list_sum(list_transform(range(1, {count}), lambda step: power(step, -({beta})))), 0)"
 
     return f"({steps(f'{node}.height - {node}.level')} / {steps(f'{node}.height')})"
-
-
-def _labels_sql(attribute: Attribute, release: str) -> str:
-    fragments = {
-        "column": literal(attribute.column),
-        "weight": literal(attribute.weight),
-        "release": release,
-        "nodes": attribute.nodes,
-        "domain": attribute.domain,
-    }
-    if not attribute.is_range:
-        return render("metrics/labels_nodes.sql", **fragments, label=name(attribute.column))
-    if len(attribute.output) == 2:
-        printed = render(
-            "metrics/printed_columns.sql",
-            release=release,
-            smallest=name(attribute.output[0]),
-            largest=name(attribute.output[1]),
-            separator=literal(attribute.family.separator),
-        )
-    else:
-        end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
-        pattern = rf"^\[{end}{attribute.family.separator}{end}\]$"
-        printed = render(
-            "metrics/printed_text.sql",
-            release=release,
-            label=name(attribute.column),
-            pattern=literal(pattern),
-        )
-    return render("metrics/labels_values.sql", **fragments, printed=printed)
-
-
-def _leaves_sql(attribute: Attribute) -> str:
-    return render(
-        "metrics/leaves.sql",
-        column=literal(attribute.column),
-        domain=attribute.domain,
-        nodes=attribute.nodes,
-        key=attribute.key(f"tuples.{attribute.value}"),
-    )

@@ -58,7 +58,7 @@ def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...], run:
         Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True),
         *(cte for attribute in attributes for cte in attribute.ctes),
         Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in attributes), materialized=True),
-        Cte("encoded", _encoded_sql(attributes, seen), materialized=True),
+        Cte("encoded", encoded_sql(attributes, seen), materialized=True),
         Cte("guard", _guard_sql(source, policy, attributes, kept)),
         Cte("clustered", _clustered_sql(policy, attributes, seen, run), materialized=True),
         Cte("deals", render("pipeline/deals.sql"), materialized=True),
@@ -129,7 +129,8 @@ def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[st
     return f"select\n    {', '.join(columns)}\nfrom {source.relation}"
 
 
-def _encoded_sql(attributes: tuple[Attribute, ...], seen: list[str]) -> str:
+def encoded_sql(attributes: tuple[Attribute, ...], seen: Sequence[str] = ()) -> str:
+    """The distinct tuples as ranks, and as codes of the sensitive values that the core sees."""
     ranks = [f"{a.domain}.rank" for a in attributes]
     codes = [f"dense_rank() over (order by tuples.{column}) - 1 as {column}_code" for column in seen]
     return render(

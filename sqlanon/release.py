@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -24,7 +24,7 @@ from sqlanon.errors import (
     not_one_of,
 )
 from sqlanon.hierarchy import hierarchies
-from sqlanon.measure import measurement, measures_sql
+from sqlanon.measure import Measurement, measurement, measures_sql
 from sqlanon.planner import Plan, diversity_sql, plan, proof_sql
 from sqlanon.policy import Policy
 from sqlanon.sources import Source, resolve
@@ -67,7 +67,10 @@ class Release:
         return frame
 
     def metrics(self) -> dict[str, float]:
-        """What the release lost, as measured when it was made: gcp, lm, precision and so on."""
+        """What the release lost, as measured when it was made: gcp, lm, precision and so on.
+
+        Measures of a sensitive column go by their name, or as cm(diagnosis) where there are several such columns.
+        """
         return dict(self.measured)
 
     def verify(self) -> dict[str, Any]:
@@ -113,7 +116,7 @@ def anonymize(
             run(raw, f"create {temporary}table {target.storage} as {planned.sql}")
             learned = take_report(token)
             proof = prove(raw, target.storage, planned.printed, policy)
-            measured = _measure(raw, planned, target, anon)
+            measured = _measure(raw, planned, target, anon, learned)
         if target.name is not None:
             _register(raw, anon, target, planned, source, proof, measured, learned)
     return Release(raw, name, target.shown, planned.printed, policy, proof, measured, learned, planned.sql)
@@ -245,23 +248,31 @@ def _steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
     run(con, f"drop table {snapshot}")
 
 
-def _measure(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target, anon: str) -> dict[str, float]:
+def _measure(
+    con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target, anon: str, learned: dict[str, Any]
+) -> dict[str, float]:
     """Measure the stored rows; a named release's parts go into the catalog for anon.utility."""
-    parts = measurement(planned.source, planned.attributes, target.storage, planned.policy.represent)
+    policy = planned.policy
+    sensitive = planned.source.spelt(policy.sensitive)
+    queries = measurement(planned.source, planned.attributes, target.storage, sensitive, policy.represent).parts()
     number = next(_numbers)
-    tables = {part: f"temp.sqlanon_{part}_{number}" for part in ("labels", "leaves", "classes")}
+    tables = {part: f"temp.sqlanon_{part}_{number}" for part in queries}
     for part, table in tables.items():
-        run(con, f"create temporary table {table} as {getattr(parts, part)}")
-    rows = run(con, f"select measure, value from ({measures_sql(**tables, k=str(planned.policy.k))})")
+        run(con, f"create temporary table {table} as {queries[part]}")
+    for measure in ("information_distortion", "information_distortion_own"):
+        if measure in learned:
+            run(con, f"insert into {tables['others']} values ($1, $2)", [measure, learned[measure]])
+    rows = run(con, f'select measure, "column", value from ({measures_sql(tables, str(policy.k))})')
     for part, table in tables.items():
         if target.name is not None:
-            run(
-                con,
-                f"insert into {anon}.release_{part} by name select $1 as release, * from {table}",
-                [target.name],
-            )
+            run(con, f"insert into {anon}.release_{part} by name select $1 as release, * from {table}", [target.name])
         run(con, f"drop table {table}")
-    return {measure: value for measure, value in rows if value is not None}
+    single = len(policy.sensitive) == 1
+    return {
+        measure if column is None or single else f"{measure}({column})": value
+        for measure, column, value in rows
+        if value is not None
+    }
 
 
 def _register(
@@ -317,9 +328,9 @@ def _remove(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
         if kind == "view":
             run(con, f"drop view if exists {shown}")
         run(con, f"drop table if exists {database}.{storage}")
-        for table in ("releases", "release_labels", "release_leaves", "release_classes"):
-            column = "name" if table == "releases" else "release"
-            run(con, f"delete from {anon}.{table} where {column} = $1", [stored])
+        run(con, f"delete from {anon}.releases where name = $1", [stored])
+        for entry in fields(Measurement):
+            run(con, f"delete from {anon}.release_{entry.name} where release = $1", [stored])
     return bool(found)
 
 

@@ -42,6 +42,7 @@ create table if not exists anon.releases (
     created_at timestamptz not null default current_timestamp
 );
 
+-- What anon.utility computes its measures from, see sql/metrics/.
 create table if not exists anon.release_labels (
     release varchar not null,
     attribute varchar not null,
@@ -53,20 +54,47 @@ create table if not exists anon.release_labels (
     eloss double not null,
     is_modified boolean not null,
     level integer,              -- of the printed node, NULL for numbers without a hierarchy
-    height integer
+    height integer,
+    mass bigint not null        -- rows of the source that the label covers
 );
 
 create table if not exists anon.release_leaves (
     release varchar not null,
     attribute varchar not null,
-    level integer not null,     -- of the leaf before generalization
-    height integer not null,
-    rows bigint not null
+    level integer,              -- of the leaf before generalization, NULL for numbers without a hierarchy
+    height integer,
+    rows bigint not null,
+    logarithms double not null
 );
 
 create table if not exists anon.release_classes (
     release varchar not null,
     size bigint not null,
     classes bigint not null,
-    is_suppressed boolean not null
+    is_suppressed boolean not null,
+    combinations double
+);
+
+create table if not exists anon.release_diversities (
+    release varchar not null,
+    sensitive varchar not null,
+    off_majority bigint not null,
+    mean_entropy double not null,
+    least_entropy double not null,
+    least_frequency double not null
+);
+
+create table if not exists anon.release_information (
+    release varchar not null,
+    attribute varchar not null,
+    sensitive varchar not null,
+    prior double not null,
+    original double not null,
+    printed double not null
+);
+
+create table if not exists anon.release_others (
+    release varchar not null,
+    measure varchar not null,
+    value double
 );

@@ -1,8 +1,5 @@
--- A row is one size of class, and how many printed classes have it. The class that prints nothing but * is suppressed.
-select size, count(*) as classes, is_suppressed
-from (
-    select count(*) as size, {is_suppressed} as is_suppressed
-    from {release}
-    group by {printed}
-)
+-- A row is one size of class: how many printed classes have it, and the sum over them of the combinations of values
+-- that a row of the class may stand for. The class that prints nothing but * is suppressed.
+select rows as size, count(*) as classes, is_suppressed, sum({combinations}) as combinations
+from boxes
 group by all

@@ -5,6 +5,8 @@ select
     printed.label,
     printed.rows,
     cast({weight} as double) as weight,
+    node.lo,
+    node.hi,
     case when node.is_leaf then 0 else (node.hi - node.lo + 1) / (top.hi + 1) end as ncp,
     coalesce((node.hi - node.lo) / nullif(top.hi, 0), 0) as lm,
     case when node.is_leaf then 0 else coalesce(node.level / nullif(top.level, 0), 0) end as eloss,
@@ -12,8 +14,8 @@ select
     node.level,
     top.level + 1 as height
 from (
-    select cast({label} as varchar) as label, count(*) as rows
-    from {release}
+    select {label} as label, count(*) as rows
+    from printed
     group by all
 ) as printed
 cross join (

@@ -1,0 +1,21 @@
+-- One row for a sensitive column: over the printed classes, the rows that are not of their class's most frequent value
+-- (all, if suppressed), and the mean and smallest entropy (bits) and the smallest 1 / share of the most frequent value.
+select
+    {sensitive} as sensitive,
+    sum(rows - case when is_suppressed then 0 else most end) as off_majority,
+    avg(entropy) as mean_entropy,
+    min(entropy) as least_entropy,
+    min(rows / most) as least_frequency
+from (
+    select
+        sum(counted) as rows,
+        max(counted) as most,
+        log2(sum(counted)) - sum(counted * log2(counted)) / sum(counted) as entropy,
+        {is_suppressed} as is_suppressed
+    from (
+        select {labels}, {value}, count(*) as counted
+        from printed
+        group by {labels}, {value}
+    )
+    group by {labels}
+)
