@@ -21,6 +21,7 @@ import pyarrow as pa
 from sqlanon import progress
 from sqlanon.errors import InterruptedRunError, SqlanonError
 from sqlanon.sqltext import literal, name
+from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
@@ -30,6 +31,8 @@ Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
 
 NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place DOUBLE)'
 TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, ranks BIGINT[], codes BIGINT[])'
+BOX = 'STRUCT("rows" BIGINT, lo BIGINT[], hi BIGINT[])'
+COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
 ANSWER = "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[])"
 
 _instances: dict[str, Instance] = {}
@@ -51,6 +54,7 @@ class Instance:
         create: Any = con.create_function
         create("sqlanon_instance", self.say_key, [], "VARCHAR")
         create("sqlanon_cluster", cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_divergence", divergences, [f"{BOX}[]", f"{COUNTED}[]"], "DOUBLE", type="arrow")
         create("sqlanon_shuffle", shuffle, ["BIGINT"], "UBIGINT", type="arrow", side_effects=True)
         for function, planner in self.planners.items():
             create(function, planner, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR")
@@ -130,6 +134,22 @@ def shuffle(column: pa.Array) -> pa.Array:
     return pa.array(np.frombuffer(secrets.token_bytes(8 * len(column)), dtype=np.uint64))
 
 
+def divergences(boxes: pa.Array, tuples: pa.Array) -> pa.Array:
+    """The divergence of the classes from the tuples, for each pair of lists."""
+    found = []
+    for box_list, tuple_list in zip(_chunks(boxes), _chunks(tuples), strict=True):
+        box, row = box_list.values, tuple_list.values
+        matrices = (
+            _matrix(box, "lo"),
+            _matrix(box, "hi"),
+            _numpy(box, "rows"),
+            _matrix(row, "ranks"),
+            _numpy(row, "rows"),
+        )
+        found.append(divergence(*matrices))
+    return pa.array(found, pa.float64())
+
+
 def cluster(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
     """Run a core on one list of tuples per row. What the user can mend comes back as text, see Instance._planning."""
     answers = []
@@ -182,9 +202,7 @@ def take_report(run: str) -> dict[str, Any]:
 def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
     """The lists that DuckDB collected, sorted: collecting promises no order."""
     order = np.argsort(_numpy(tuples, "tuple"))
-    width = len(request["kinds"])
-    ranks = tuples.field("ranks").flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
-    codes = tuples.field("codes").flatten().to_numpy(zero_copy_only=False).reshape(len(order), -1)
+    ranks, codes = _matrix(tuples, "ranks"), _matrix(tuples, "codes")
     number, lo = _numpy(nodes, "attribute"), _numpy(nodes, "lo")
     hi, level, at = _numpy(nodes, "hi"), _numpy(nodes, "level"), _numpy(nodes, "place")
     attributes: list[Attribute] = []
@@ -200,6 +218,11 @@ def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
         sensitive=np.ascontiguousarray(codes[order], dtype=np.int64) if codes.shape[1] else None,
         l=request["l"],
     )
+
+
+def _matrix(structs: Any, field: str) -> Any:
+    """A field of lists of one length, as rows of a matrix."""
+    return structs.field(field).flatten().to_numpy(zero_copy_only=False).reshape(len(structs), -1)
 
 
 def _numpy(structs: Any, field: str) -> Any:

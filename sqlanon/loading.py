@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from typing import Any
 
 import duckdb
@@ -13,8 +12,8 @@ from sqlanon.attributes import attributes_of
 from sqlanon.catalog import anon_schema, current_database, unwrap
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.hierarchy import hierarchies
-from sqlanon.measure import Measurement, measurement, measures_sql
-from sqlanon.planner import Plan, plan
+from sqlanon.measure import PARTS, measurement, measures_sql
+from sqlanon.planner import Plan, plan, with_ctes
 from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, Policy
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, name, render
@@ -120,10 +119,7 @@ def schema_sql() -> list[str]:
         "request": ", ".join(f"{option}: {option}" for option in ("source", *options)),
         "methods": ", ".join(_method_row(method) for method in METHODS),
         "measures": measures_sql(
-            {
-                entry.name: f"(select * from anon.release_{entry.name} as l where lower(l.release) = lower(r))"
-                for entry in fields(Measurement)
-            },
+            {part: f"(select * from anon.release_{part} as l where lower(l.release) = lower(r))" for part in PARTS},
             k="(select coalesce(any_value(made.k), error('There is no stored release ''' || r || ''': make it with "
             "CREATE ANONYMIZED TABLE or VIEW, or measure any table with FROM anon.measure(...)')) "
             "from anon.releases as made where lower(made.name) = lower(r))",
@@ -159,8 +155,9 @@ def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     printed.spelt(planned.printed)
     sensitive = planned.source.spelt(policy.sensitive)
     printed.spelt(sensitive)
-    parts = measurement(planned.source, planned.attributes, printed.relation, sensitive).parts()
-    return measures_sql({part: f"({query})" for part, query in parts.items()}, str(policy.k), beta, mi_weight)
+    ctes = measurement(planned.source, planned.attributes, printed.relation, sensitive)
+    measures = measures_sql({part: part for part in PARTS}, str(policy.k), beta, mi_weight)
+    return with_ctes(ctes, f"from (\n{measures}\n)")
 
 
 def _method_row(method: str) -> str:

@@ -6,16 +6,12 @@ after, the two sums are taken apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 
 from sqlanon.attributes import Attribute, Cte
-from sqlanon.planner import encoded_sql, with_ctes
+from sqlanon.planner import encoded_sql
 from sqlanon.sources import Source
 from sqlanon.sqltext import literal, name, render
-
-MOST_PAIRS = 500_000_000
-"""How many pairs of tuples and classes the Kullback-Leibler divergence may take."""
 
 _NUMBER = r"-?(?:[0-9.]+(?:e[+-]?[0-9]+)?)"
 _EMPTY = {
@@ -27,20 +23,8 @@ _EMPTY = {
 }
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """The relations that every measure is computed from, as queries over the source and the printed table."""
-
-    labels: str
-    leaves: str
-    classes: str
-    diversities: str
-    information: str
-    others: str
-
-    def parts(self) -> dict[str, str]:
-        """Each query by its name."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+PARTS = ("labels", "leaves", "classes", "diversities", "information", "others")
+"""The relations that every measure is computed from."""
 
 
 def measurement(
@@ -49,8 +33,8 @@ def measurement(
     release: str,
     sensitive: Sequence[str] = (),
     represent: str = "closure",
-) -> Measurement:
-    """The queries that measure the release, a relation that can stand behind FROM, against its source.
+) -> list[Cte]:
+    """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
 
     A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
@@ -73,9 +57,9 @@ def measurement(
     sizes = " * ".join(f"(boxes.{a.hi} - boxes.{a.lo} + 1.0)" for a in attributes) if is_closure else "null"
     divergence = render(
         "metrics/divergence.sql",
-        combinations=sizes,
-        covers=" and ".join(f"encoded.{a.rank} between boxes.{a.lo} and boxes.{a.hi}" for a in attributes),
-        most_pairs=str(MOST_PAIRS),
+        lo=", ".join(a.lo for a in attributes),
+        hi=", ".join(a.hi for a in attributes),
+        ranks=", ".join(a.rank for a in attributes),
     )
     queries = {
         "labels": [f"select * exclude (lo, hi) from {_known(a)}" for a in attributes],
@@ -85,6 +69,7 @@ def measurement(
     }
     if not is_closure:
         queries = {part: [] for part in queries}
+    queries["classes"] = [render("metrics/classes.sql", combinations=sizes)]
     queries["diversities"] = [
         render(
             "metrics/diversities.sql",
@@ -95,19 +80,12 @@ def measurement(
         )
         for value, column in values.items()
     ]
-    encoded = Cte("encoded", encoded_sql(attributes), materialized=True)
-    before = {"others": [*ctes, boxes, encoded]}
-    return Measurement(
-        classes=with_ctes([*ctes, boxes], render("metrics/classes.sql", combinations=sizes)),
-        **{
-            part: with_ctes(before.get(part, ctes), "\nunion all\n".join(found)) if found else _empty(part)
-            for part, found in queries.items()
-        },
-    )
+    parts = [Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS]
+    return [*ctes, boxes, Cte("encoded", encoded_sql(attributes), materialized=True), *parts]
 
 
-def measures_sql(parts: dict[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
-    """The query with a row per measure, over the relations of a Measurement."""
+def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
+    """The query with a row per measure, over the relations that stand for PARTS."""
     return render(
         "metrics/measures.sql",
         **parts,

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -24,18 +24,19 @@ from sqlanon.errors import (
     not_one_of,
 )
 from sqlanon.hierarchy import hierarchies
-from sqlanon.measure import Measurement, measurement, measures_sql
-from sqlanon.planner import Plan, diversity_sql, plan, proof_sql
+from sqlanon.measure import PARTS, measurement, measures_sql
+from sqlanon.planner import Plan, diversity_sql, plan, proof_sql, with_ctes
 from sqlanon.policy import Policy
 from sqlanon.sources import Source, resolve
+from sqlanon.sqltext import literal, names, split_name
 from sqlanon.sqltext import name as quoted
-from sqlanon.sqltext import names, split_name
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = ("view", "table")
+INFORMATION_DISTORTIONS = ("information_distortion", "information_distortion_own")
 _numbers = itertools.count(1)
 
 
@@ -254,19 +255,22 @@ def _measure(
     """Measure the stored rows; a named release's parts go into the catalog for anon.utility."""
     policy = planned.policy
     sensitive = planned.source.spelt(policy.sensitive)
-    queries = measurement(planned.source, planned.attributes, target.storage, sensitive, policy.represent).parts()
+    ctes = measurement(planned.source, planned.attributes, target.storage, sensitive, policy.represent)
     number = next(_numbers)
-    tables = {part: f"temp.sqlanon_{part}_{number}" for part in queries}
-    for part, table in tables.items():
-        run(con, f"create temporary table {table} as {queries[part]}")
-    for measure in ("information_distortion", "information_distortion_own"):
-        if measure in learned:
-            run(con, f"insert into {tables['others']} values ($1, $2)", [measure, learned[measure]])
-    rows = run(con, f'select measure, "column", value from ({measures_sql(tables, str(policy.k))})')
-    for part, table in tables.items():
-        if target.name is not None:
-            run(con, f"insert into {anon}.release_{part} by name select $1 as release, * from {table}", [target.name])
-        run(con, f"drop table {table}")
+    every = f"temp.sqlanon_measured_{number}"
+    lists = ", ".join(f"(select list(entry) from {part} as entry) as {part}" for part in PARTS)
+    run(con, f"create temporary table {every} as {with_ctes(ctes, f'select {lists}')}")
+    parts = {part: f"(select unnest({part}, recursive := true) from {every})" for part in PARTS}
+    told = [f"({literal(m)}, {literal(learned[m])})" for m in INFORMATION_DISTORTIONS if m in learned]
+    if told:
+        parts["others"] = f"(from {parts['others']} union all values {', '.join(told)})"
+    rows = run(con, f'select measure, "column", value from ({measures_sql(parts, str(policy.k))})')
+    if target.name is not None:
+        for part, relation in parts.items():
+            run(
+                con, f"insert into {anon}.release_{part} by name select $1 as release, * from {relation}", [target.name]
+            )
+    run(con, f"drop table {every}")
     single = len(policy.sensitive) == 1
     return {
         measure if column is None or single else f"{measure}({column})": value
@@ -329,8 +333,8 @@ def _remove(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
             run(con, f"drop view if exists {shown}")
         run(con, f"drop table if exists {database}.{storage}")
         run(con, f"delete from {anon}.releases where name = $1", [stored])
-        for entry in fields(Measurement):
-            run(con, f"delete from {anon}.release_{entry.name} where release = $1", [stored])
+        for part in PARTS:
+            run(con, f"delete from {anon}.release_{part} where release = $1", [stored])
     return bool(found)
 
 
