@@ -126,11 +126,11 @@ class Attribute:
             domain = render("pipeline/domain_tree.sql", **fragments, **stored)
             nodes = render("pipeline/nodes_tree.sql", **fragments, **stored)
         else:
-            domain = render("pipeline/domain_values.sql", **fragments, position=self.family.position)
+            rule = (self.hierarchy and self.hierarchy.rule) or Rule("flat")
+            domain = render("pipeline/domain_values.sql", **fragments, order=rule.order, position=self.family.position)
             if self.is_range:
                 nodes = render("pipeline/nodes_values.sql", **fragments)
             else:
-                rule = (self.hierarchy and self.hierarchy.rule) or Rule("flat")
                 levels = rule.levels_sql(self.domain, self.family)
                 nodes = render("pipeline/nodes_levels.sql", **fragments, levels=levels)
         return Cte(self.domain, domain, materialized=True), Cte(self.nodes, nodes, materialized=True)

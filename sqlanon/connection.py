@@ -78,7 +78,9 @@ class Connection:
 
     def cursor(self) -> Connection:
         """A second connection to the same database."""
-        return Connection(self.duckdb.cursor())
+        cursor = self.duckdb.cursor()
+        load(cursor)
+        return Connection(cursor)
 
     def close(self) -> None:
         """Close the connection."""
@@ -93,7 +95,15 @@ class Connection:
         self.close()
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(self.duckdb, attribute)
+        found = getattr(self.duckdb, attribute)
+        if not callable(found):
+            return found
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            answer = found(*arguments, **named)
+            return self if answer is self.duckdb else answer
+
+        return called
 
 
 def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> str:
@@ -122,15 +132,11 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
         drop_release(con, statement.name, kind=statement.kind, missing_ok=statement.missing_ok)
         return f"select {literal(statement.name)} as dropped"
     if isinstance(statement, CreateHierarchy):
-        create_hierarchy(con, _plain(statement.name), replace=statement.replace, **statement.arguments)
-        found = literal(_plain(statement.name).lower())
+        create_hierarchy(con, statement.name, replace=statement.replace, **statement.arguments)
+        found = literal(statement.name.lower())
         return f"select name as hierarchy, kind, height, leaves from {anon}.hierarchies where lower(name) = {found}"
-    drop_hierarchy(con, _plain(statement.name), missing_ok=statement.missing_ok)
-    return f"select {literal(_plain(statement.name))} as dropped"
-
-
-def _plain(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+    drop_hierarchy(con, statement.name, missing_ok=statement.missing_ok)
+    return f"select {literal(statement.name)} as dropped"
 
 
 def _refuse_columns_without_role(con: duckdb.DuckDBPyConnection, select: str, policy: Policy) -> None:

@@ -12,6 +12,7 @@ import secrets
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlanon import progress
-from sqlanon.errors import InterruptedRunError, SqlanonError
+from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, InterruptedRunError, SqlanonError
 from sqlanon.sqltext import literal, name
 from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
@@ -98,8 +99,16 @@ def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None
         instance = _instances[run(con, "select sqlanon_instance()")[0][0]]
     else:
         instance = Instance(planners)
-        instance.register(con)
+        try:
+            instance.register(con)
+        except duckdb.NotImplementedException:  # registered before, in a transaction that was rolled back
+            instance.register(con.cursor())
         _instances[instance.key] = instance
+    remember(instance, con)
+
+
+def remember(instance: Instance, con: duckdb.DuckDBPyConnection) -> None:
+    """Let the instance's planners work through this connection too."""
     instance.connections = [reference for reference in instance.connections if reference() not in (None, con)]
     instance.connections.append(weakref.ref(con))
 
@@ -127,6 +136,34 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def _is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
     """Has the caller a transaction open? Two statements then share its id. Trying BEGIN would abort it."""
     return run(con, "select txid_current()") == run(con, "select txid_current()")
+
+
+@contextmanager
+def our_errors() -> Iterator[None]:
+    """What DuckDB reports of our own making comes out as ours: error() messages, interrupts, a source that is gone."""
+    try:
+        yield
+    except duckdb.InvalidInputException as problem:
+        message = str(problem).removeprefix("Invalid Input Error: ")
+        if "KeyboardInterrupt" in message:
+            raise KeyboardInterrupt from None
+        if "Python exception occurred" in message:
+            raise
+        kind = BrokenPromiseError if message.startswith("A printed class") else DataError
+        raise kind(message.splitlines()[0]) from None
+    except duckdb.InterruptException:
+        raise InterruptedRunError("Interrupted; nothing was stored") from None
+    except duckdb.CatalogException as problem:
+        raise CatalogError(str(problem).splitlines()[0]) from problem
+    except RuntimeError as problem:
+        if "interrupted" in str(problem).lower():
+            raise KeyboardInterrupt from None
+        raise
+
+
+def now() -> datetime:
+    """The time, UTC, as the catalog stores it."""
+    return datetime.now(UTC).replace(tzinfo=None)
 
 
 def shuffle(column: pa.Array) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv as csv_module
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import duckdb
 
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import run, transaction
+from sqlanon.engine import now, our_errors, run, transaction
 from sqlanon.errors import CatalogError, HierarchyError, not_one_of
 from sqlanon.rules import Rule
 from sqlanon.sources import resolve, split_column, type_family
@@ -46,7 +47,7 @@ def create_hierarchy(
     query: str | None = None,
     rows: Sequence[Sequence[str | None]] | None = None,
     intervals: Sequence[float] | None = None,
-    anchor: float = 0,
+    anchor: float | None = None,
     below: float | None = None,
     above: float | None = None,
     prefix: bool = False,
@@ -76,6 +77,9 @@ def create_hierarchy(
     chosen = [way for way, is_given in ways.items() if is_given]
     if len(chosen) != 1:
         raise HierarchyError(f"Give exactly one of {', '.join(ways)} (given: {', '.join(chosen) or 'none'})")
+    bounds = {"anchor": anchor, "below": below, "above": above}
+    if intervals is None and (given := [bound for bound, number in bounds.items() if number is not None]):
+        raise HierarchyError(f"{', '.join(given)} goes with intervals, not with {chosen[0]}")
     if not name or not name.strip():
         raise HierarchyError("A hierarchy needs a name")
     if flat and on is None:
@@ -83,12 +87,12 @@ def create_hierarchy(
     raw = unwrap(con)
     rule: Rule | None = None
     if intervals is not None:
-        rule = Rule.intervals(intervals, anchor, below, above)
+        rule = Rule.intervals(intervals, 0 if anchor is None else anchor, below, above)
     elif prefix or dates or flat:
         rule = Rule("prefix" if prefix else "dates" if dates else "flat")
     if rule is None and on is not None:
         raise HierarchyError(f"on='table.column' goes with intervals, prefix, dates or flat, not with {chosen[0]}")
-    with transaction(raw):
+    with our_errors(), transaction(raw):
         if csv is not None:
             nodes = tree_from_paths(_csv_rows(Path(csv)))
         elif rows is not None:
@@ -105,14 +109,18 @@ def create_hierarchy(
 def drop_hierarchy(con: Any, name: str, *, missing_ok: bool = False) -> None:
     """Remove a hierarchy. Releases made with it stay as they are."""
     raw = unwrap(con)
-    with transaction(raw):
+    with our_errors(), transaction(raw):
         if not _remove(raw, anon_schema(raw), name) and not missing_ok:
             known = [hierarchy.name for hierarchy in hierarchies(raw, anon_schema(raw))]
             raise CatalogError(not_one_of("hierarchy", name, known, "hierarchies"))
 
 
+def _stored(con: duckdb.DuckDBPyConnection, anon: str, hierarchy: str) -> list[tuple[Any, ...]]:
+    return run(con, f"select name from {anon}.hierarchies where lower(name) = lower($1)", [hierarchy])
+
+
 def _remove(con: duckdb.DuckDBPyConnection, anon: str, hierarchy: str) -> bool:
-    found = run(con, f"select name from {anon}.hierarchies where lower(name) = lower($1)", [hierarchy])
+    found = _stored(con, anon, hierarchy)
     for row in found:
         run(con, f"delete from {anon}.hierarchies where name = $1", row)
         run(con, f"delete from {anon}.hierarchy_nodes where name = $1", row)
@@ -121,15 +129,16 @@ def _remove(con: duckdb.DuckDBPyConnection, anon: str, hierarchy: str) -> bool:
 
 def _store(con: duckdb.DuckDBPyConnection, hierarchy: str, rule: Rule | None, nodes: list[Node], replace: bool) -> None:
     anon = anon_schema(con)
-    existed = _remove(con, anon, hierarchy)
-    if existed and not replace:
+    if not replace and _stored(con, anon, hierarchy):
         raise CatalogError(f"Hierarchy '{hierarchy}' exists already: drop it first, or create or replace it")
+    _remove(con, anon, hierarchy)
     height = nodes[0].level + 1 if nodes else None
     leaves = nodes[0].hi + 1 if nodes else None
     run(
         con,
-        f"insert into {anon}.hierarchies (name, kind, settings, height, leaves) values ($1, $2, $3, $4, $5)",
-        [hierarchy, rule.kind if rule else "tree", json.dumps(rule.settings if rule else {}), height, leaves],
+        f"insert into {anon}.hierarchies (name, kind, settings, height, leaves, created_at) "
+        "values ($1, $2, $3, $4, $5, $6)",
+        [hierarchy, rule.kind if rule else "tree", json.dumps(rule.settings if rule else {}), height, leaves, now()],
     )
     if nodes:
         run(
@@ -158,12 +167,15 @@ def _csv_rows(path: Path) -> list[tuple[str | None, ...]]:
         raise HierarchyError(f"Cannot read '{path}': {problem.strerror}") from problem
     except UnicodeDecodeError as problem:
         raise HierarchyError(f"'{path}' is not UTF-8 text") from problem
-    lines = text.splitlines()
-    delimiter = max(DELIMITERS, key=lambda mark: min((line.count(mark) for line in lines if line.strip()), default=0))
-    read = [row for row in csv_module.reader(lines, delimiter=delimiter) if any(cell.strip() for cell in row)]
-    rows = [tuple(cell.strip() or None for cell in row) for row in read]
+
+    def read(delimiter: str) -> list[tuple[str | None, ...]]:
+        cells = csv_module.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return [tuple(cell.strip() or None for cell in row) for row in cells if any(cell.strip() for cell in row)]
+
+    rows = max(map(read, DELIMITERS), key=lambda rows: min(map(len, rows), default=0))
     tops = {row[-1] for row in rows[1:]}
-    has_header = len(rows) > 2 and len(tops) == 1 and rows[0][-1] not in tops
+    shared = {cell for row in rows[1:] for cell in row}
+    has_header = len(rows) > 2 and len(tops) == 1 and shared.isdisjoint(rows[0])
     return rows[1:] if has_header else rows
 
 
@@ -174,7 +186,10 @@ def _rule_rows(con: duckdb.DuckDBPyConnection, rule: Rule, on: str) -> list[tupl
     (column,) = source.spelt([asked])
     family = type_family(column, source.types[column])
     rule.check(column, family, rule.kind)
-    domain = render("pipeline/domain_values.sql", column=name(column), position=family.position)
+    endless = f"select 1 from {source.relation} where not isfinite({name(column)}) limit 1"
+    if family.may_be_infinite and run(con, endless):
+        raise HierarchyError(f"Column '{on}' holds NaN or infinite values: replace them, by NULL for instance")
+    domain = render("pipeline/domain_values.sql", column=name(column), order=rule.order, position=family.position)
     leaves = run(
         con,
         f"with tuples as (from {source.relation}), domain as ({domain}) select rank, label from domain "

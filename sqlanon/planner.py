@@ -176,7 +176,7 @@ def _clustered_sql(policy: Policy, attributes: tuple[Attribute, ...], seen: list
         "k": policy.k,
         "l": policy.l,
         "seed": policy.seed,
-        "parameters": policy.parameters,
+        "parameters": dict(policy.parameters),
         "kinds": [attribute.kind for attribute in attributes],
         "weights": [attribute.weight for attribute in attributes],
         "run": run,

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sqlanon.errors import PolicyError, did_you_mean, not_one_of
@@ -82,6 +83,9 @@ class Policy:
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
                 raise PolicyError(f"weights: '{column}' must have a number above 0")
 
+        for mapping in ("hierarchies", "weights", "parameters"):
+            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
+
     @property
     def sees_sensitive(self) -> bool:
         """Must the core see sensitive values?"""
@@ -101,6 +105,8 @@ class Policy:
                     f"Unknown option '{option}' (options: {', '.join(everything)}).{did_you_mean(option, everything)}"
                 )
             if value is not None:
+                if folded in given or folded in parameters:
+                    raise PolicyError(f"Option '{folded}' is given twice")
                 (given if folded in known else parameters)[folded] = value
         if "quasi" not in given:
             raise PolicyError("quasi is missing: name the columns that could identify a person, quasi = ['age', 'zip']")
@@ -161,11 +167,12 @@ def _names(role: str, given: Any) -> tuple[str, ...]:
         raise PolicyError(f"{role} must be a list of column names")
     seen: dict[str, str] = {}
     for column in listed:
-        if (earlier := seen.setdefault(column.lower(), column)) is not column:
+        if (earlier := seen.get(column.lower())) is not None:
             same = (
                 f"'{column}' twice" if column == earlier else f"both '{earlier}' and '{column}', one column to DuckDB"
             )
             raise PolicyError(f"{role} names {same}")
+        seen[column.lower()] = column
     return listed
 
 
@@ -202,4 +209,6 @@ def _per_column(policy: Policy, option: str, given: Any) -> dict[str, Any]:
     for column in given:
         if str(column).lower() not in spelt:
             raise PolicyError(f"{option} names '{column}', which is not in quasi ({', '.join(policy.quasi)})")
+    if len({str(column).lower() for column in given}) < len(given):
+        raise PolicyError(f"{option} names a column twice, in different case")
     return {spelt[str(column).lower()]: value for column, value in given.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,10 @@ import duckdb
 from sqlanon import progress
 from sqlanon.attributes import attributes_of
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import run, take_report, transaction
+from sqlanon.engine import now, our_errors, run, take_report, transaction
 from sqlanon.errors import (
     BrokenPromiseError,
     CatalogError,
-    DataError,
-    InterruptedRunError,
     SqlanonError,
     not_one_of,
 )
@@ -107,12 +105,14 @@ def anonymize(
         raise SqlanonError(not_one_of("kind", kind, KINDS))
     raw = unwrap(con)
     progress.watch_interrupts()
-    with _our_errors(), transaction(raw):
+    with our_errors(), transaction(raw):
         anon = anon_schema(raw)
         target = _Target.named(raw, anon, name, kind, replace)
         with _steady(raw, source) as found:
             token = f"{id(raw)}-{next(_numbers)}"
             planned = plan(found, policy, attributes_of(found, policy, hierarchies(raw, anon), anon), token)
+            if target.name is not None and replace:
+                _remove(raw, anon, target.name)
             temporary = "temporary " if target.name is None else ""
             run(raw, f"create {temporary}table {target.storage} as {planned.sql}")
             learned = take_report(token)
@@ -126,7 +126,7 @@ def anonymize(
 def drop_release(con: Any, name: str, *, kind: str | None = None, missing_ok: bool = False) -> None:
     """Drop a stored release: its view or table, its rows, and its entry in `anon.releases`."""
     raw = unwrap(con)
-    with _our_errors(), transaction(raw):
+    with our_errors(), transaction(raw):
         anon = anon_schema(raw)
         key = _key(raw, anon, name)[2]
         stored = run(raw, f"select kind from {anon}.releases where lower(name) = lower($1)", [key])
@@ -189,9 +189,9 @@ class _Target:
         schema, table, key = _key(con, anon, name)
         database = _database(anon)
         shown = f"{database}.{quoted(schema)}.{quoted(table)}"
-        if replace:
-            _remove(con, anon, key)
-        _refuse_taken(con, database, schema, table, replace)
+        is_release = run(con, f"select 1 from {anon}.releases where lower(name) = lower($1)", [key])
+        if not (replace and is_release):
+            _refuse_taken(con, database, schema, table, replace)
         if kind == "table":
             return cls(key, schema, kind, shown, shown)
         used = run(con, "select table_name from duckdb_tables() where schema_name = 'anon'")
@@ -245,7 +245,12 @@ def _steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
         return
     snapshot = f"temp.{quoted(f'sqlanon_source_{next(_numbers)}')}"
     run(con, f"create temporary table {snapshot} as from {source.relation}")
-    yield Source(snapshot, source.shown, source.types)
+    try:
+        yield Source(snapshot, source.shown, source.types)
+    except BaseException:
+        with suppress(duckdb.Error):  # an aborted transaction drops it anyway
+            run(con, f"drop table {snapshot}")
+        raise
     run(con, f"drop table {snapshot}")
 
 
@@ -299,12 +304,13 @@ def _register(
         con,
         f"insert into {anon}.releases by name select $name as name, $schema as schema_name, $kind as kind, "
         "$storage as storage, $source as source, $printed::varchar[] as printed, $k as k, $policy as policy, "
-        "$proof as proof, $metrics as metrics, $learned as learned, $rows as rows, $version as sqlanon",
+        "$proof as proof, $metrics as metrics, $learned as learned, $rows as rows, $version as sqlanon, "
+        "$now as created_at",
         {
             "name": target.name,
             "schema": target.schema,
             "kind": target.kind,
-            "storage": target.storage.split(".", 1)[1],
+            "storage": target.storage.removeprefix(f"{_database(anon)}."),
             "source": source,
             "printed": list(planned.printed),
             "k": planned.policy.k,
@@ -314,6 +320,7 @@ def _register(
             "learned": json.dumps(learned),
             "rows": proof["rows"],
             "version": __version__,
+            "now": now(),
         },
     )
 
@@ -344,26 +351,3 @@ def _has_secure_views(con: duckdb.DuckDBPyConnection, database: str) -> bool:
     ((tags,),) = run(con, "select tags from duckdb_databases() where database_name = $1", [database])
     version = (tags or {}).get("storage_version", f"v{duckdb.__version__}")
     return min(int(text.lstrip("v").split(".")[0]) for text in (version, duckdb.__version__)) >= 2
-
-
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    """What DuckDB reports of our own making comes out as ours: error() messages, interrupts, a source that is gone."""
-    try:
-        yield
-    except duckdb.InvalidInputException as problem:
-        message = str(problem).removeprefix("Invalid Input Error: ")
-        if "KeyboardInterrupt" in message:
-            raise KeyboardInterrupt from None
-        if "Python exception occurred" in message:
-            raise
-        kind = BrokenPromiseError if message.startswith("A printed class") else DataError
-        raise kind(message.splitlines()[0]) from None
-    except duckdb.InterruptException:
-        raise InterruptedRunError("Interrupted; nothing was stored") from None
-    except duckdb.CatalogException as problem:
-        raise CatalogError(str(problem).splitlines()[0]) from problem
-    except RuntimeError as problem:
-        if "interrupted" in str(problem).lower():
-            raise KeyboardInterrupt from None
-        raise

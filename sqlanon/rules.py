@@ -41,9 +41,10 @@ class Rule:
                     f"intervals of {_shown(wide)} do not nest over those of {_shown(narrow)}: "
                     f"each width must be a multiple of the one before"
                 )
-        _exact("anchor", anchor)
-        if below is not None and above is not None and _exact("below", below) >= _exact("above", above):
-            raise HierarchyError(f"below ({below:g}) must be less than above ({above:g})")
+        bounds = {"anchor": anchor, "below": below, "above": above}
+        known = {what: _exact(what, bound) for what, bound in bounds.items() if bound is not None}
+        if "below" in known and "above" in known and known["below"] >= known["above"]:
+            raise HierarchyError(f"below ({below}) must be less than above ({above})")
         return cls("intervals", {"widths": list(widths), "anchor": anchor, "below": below, "above": above})
 
     @classmethod
@@ -77,24 +78,27 @@ class Rule:
             return render("pipeline/levels_dates.sql", domain=domain, labels=f"[{', '.join(parts)}]")
         return render(f"pipeline/levels_{self.kind}.sql", domain=domain)
 
+    @property
+    def order(self) -> str:
+        """What puts the values in an order in which every label covers neighbours."""
+        return "cast(value as varchar)" if self.kind == "prefix" else "value"
+
     def _intervals_sql(self, domain: str, family: TypeFamily) -> str:
-        exact = [_exact("width", width) for width in self.settings["widths"]]
-        anchor, below, above = (self.settings[key] for key in ("anchor", "below", "above"))
-        bounds = [
-            exact[0],
-            *(_exact("bound", bound) for bound in (anchor, below, above) if bound is not None),
-        ]
+        widths = [_exact("width", width) for width in self.settings["widths"]]
+        bounds = {bound: self.settings[bound] for bound in ("anchor", "below", "above")}
+        exact = [*widths, *(_exact(bound, number) for bound, number in bounds.items() if number is not None)]
+        is_whole = family.is_whole and all(number.denominator == 1 for number in exact)
+        kind = "hugeint" if is_whole else "double"
+        fragments = {bound: f"cast({literal(number)} as {kind})" for bound, number in bounds.items()}
+        if is_whole:
+            listed = f"cast({literal([int(width) for width in widths])} as hugeint[])"
+            return render("pipeline/levels_intervals_whole.sql", domain=domain, widths=listed, **fragments)
         return render(
             "pipeline/levels_intervals.sql",
             domain=domain,
-            anchor=literal(anchor),
-            narrowest=literal(self.settings["widths"][0]),
-            ratios=literal([int(width / exact[0]) for width in exact]),
-            below="cast(null as double)" if below is None else literal(below),
-            above="cast(null as double)" if above is None else literal(above),
-            below_text=literal(None if below is None else f"{below:g}"),
-            above_text=literal(None if above is None else f"{above:g}"),
-            is_whole=literal(family.is_whole and all(bound.denominator == 1 for bound in bounds)),
+            narrowest=f"cast({literal(self.settings['widths'][0])} as double)",
+            ratios=literal([int(width / widths[0]) for width in widths]),
+            **fragments,
         )
 
 

@@ -55,8 +55,8 @@ def render(file: str, **fragments: str) -> str:
 def query_or_none(source: str) -> str | None:
     """The text without its closing semicolon if it is a query, None if it can only be a name."""
     stripped = source.strip().rstrip(";").rstrip()
-    starts = re.match(r"(select|from|with|values|table|pivot|unpivot|\()(?![\w\"$])", stripped, re.IGNORECASE)
-    return stripped if starts and not re.fullmatch(r"\w+", stripped) else None
+    starts = re.match(r"\(|(select|from|with|values|table|pivot|unpivot)(?=[\s(*'\"$\[{\-/])", stripped, re.IGNORECASE)
+    return stripped if starts else None
 
 
 def split_name(qualified: str) -> list[str] | None:

@@ -25,6 +25,9 @@ from sqlanon.sqltext import name as quoted
 _OURS = re.compile(r"\b(anonymized|hierarchy)\b", re.IGNORECASE)
 _HIERARCHY_WAYS = ("FROM", "AS", "USING", "FLAT")
 T = TypeVar("T")
+QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.HEREDOC_STRING, TokenType.NATIONAL_STRING)
+DEEPEST = 20
+"""How deep lists and maps may nest in an option."""
 _RULES = ("INTERVALS", "PREFIX", "DATES")
 
 
@@ -126,7 +129,7 @@ def _parse_one(reader: _Reader) -> Statement:
             return reader.done(DropRelease(reader.name("the release's name"), kind, missing_ok))
         if reader.accept("HIERARCHY"):
             missing_ok = reader.accept("IF", "EXISTS")
-            return reader.done(DropHierarchy(reader.name("the hierarchy's name"), missing_ok))
+            return reader.done(DropHierarchy(reader.plain_name("the hierarchy's name"), missing_ok))
     return Plain(reader.text())
 
 
@@ -147,7 +150,7 @@ def _create_release(reader: _Reader, replace: bool) -> CreateRelease:
 
 
 def _create_hierarchy(reader: _Reader, replace: bool) -> CreateHierarchy:
-    name = reader.name("the hierarchy's name")
+    name = reader.plain_name("the hierarchy's name")
     way = reader.one_of(*_HIERARCHY_WAYS)
     arguments: dict[str, Any]
     if way == "AS":
@@ -170,6 +173,9 @@ def _rule(reader: _Reader) -> dict[str, Any]:
     rule = reader.one_of(*_RULES)
     arguments: dict[str, Any] = {"intervals": reader.numbers()} if rule == "INTERVALS" else {rule.lower(): True}
     while rule == "INTERVALS" and (bound := reader.accept_any("ANCHOR", "BELOW", "ABOVE")):
+        if bound.lower() in arguments:
+            reader.here -= 1
+            reader.fail(f"{bound} is given twice")
         arguments[bound.lower()] = reader.number()
     if reader.accept("ON"):
         arguments["on"] = reader.name("table.column")
@@ -183,6 +189,7 @@ class _Reader:
         self.sql = sql
         self.tokens = tokens
         self.here = 0
+        self.depth = 0
 
     def text(self) -> str:
         """The statement as it was written."""
@@ -227,6 +234,13 @@ class _Reader:
             parts.append(self._part(what))
         return ".".join(parts)
 
+    def plain_name(self, what: str) -> str:
+        """A name of one part, without its quotes."""
+        part = self._part(what)
+        if self._word() == ".":
+            self.fail("A hierarchy's name has one part; quote a name with a dot in it")
+        return part[1:-1].replace('""', '"') if part.startswith('"') else part
+
     def _part(self, what: str) -> str:
         if self.here >= len(self.tokens):
             self.fail(f"Expected {what}")
@@ -247,10 +261,16 @@ class _Reader:
     def number(self) -> float:
         """A number, whole if it is written so."""
         sign = -1 if self.accept("-") else 1
+        if self._word() == "." and self._word(1) is not None and str(self._word(1)).isdigit():
+            self.here += 2
+            return sign * float(f"0.{self.tokens[self.here - 1].text}")
         if self.here >= len(self.tokens) or self.tokens[self.here].token_type is not TokenType.NUMBER:
             self.fail(f"Expected a number{self._found()}")
         self.here += 1
         digits = self.tokens[self.here - 1].text
+        if len(digits) > 300:
+            self.here -= 1
+            self.fail("A number of so many digits cannot be read")
         return sign * (int(digits) if digits.isdigit() else float(digits))
 
     def numbers(self) -> list[float]:
@@ -270,31 +290,40 @@ class _Reader:
 
         def option() -> None:
             key = self._part("an option's name").lower()
+            if key in options:
+                self.here -= 1
+                self.fail(f"Option {key} is given twice")
             if not (self.accept("=") or self.accept(":=")):
                 self.fail(f"Expected = after {key}{self._found()}")
-            if key in options:
-                self.fail(f"Option {key} is given twice")
             options[key] = self._value()
 
         self._between("(", ")", option)
         return options
 
     def _value(self) -> Any:
+        if self._word() == "MAP" and self._word(1) == "{":
+            self.here += 1
         token_type = self.tokens[self.here].token_type if self.here < len(self.tokens) else None
-        self.accept("MAP")
         if self._word() == "[":
             return self._between("[", "]", self._value)
         if self._word() == "{":
-            return dict(self._between("{", "}", self._pair))
+            return self._map()
         if token_type is TokenType.STRING:
             return self.string("a value")
-        if token_type is TokenType.NUMBER or self._word() == "-":
+        if token_type is TokenType.NUMBER or self._word() in ("-", "."):
             return self.number()
         if (word := self.accept_any("TRUE", "FALSE", "NULL")) is not None:
             return {"TRUE": True, "FALSE": False, "NULL": None}[word]
         is_name = token_type is TokenType.IDENTIFIER
         value = self._part("a value: a number, 'text', a name, [a list] or {a: map}")
         return value[1:-1].replace('""', '"') if is_name and value.startswith('"') else value
+
+    def _map(self) -> dict[str, Any]:
+        pairs = self._between("{", "}", self._pair)
+        if len({key for key, _ in pairs}) < len(pairs):
+            self.here -= 1
+            self.fail("A key is given twice in a map")
+        return dict(pairs)
 
     def _pair(self) -> tuple[str, Any]:
         key = self._value()
@@ -304,6 +333,9 @@ class _Reader:
 
     def _between(self, opening: str, closing: str, item: Callable[[], Any]) -> list[Any]:
         self.one_of(opening)
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.fail("Lists and maps are nested too deep")
         items: list[Any] = []
         while not self.accept(closing):
             if items:
@@ -311,6 +343,7 @@ class _Reader:
                 if self._word(-1) == closing:
                     break
             items.append(item())
+        self.depth -= 1
         return items
 
     def find_last(self, word: str) -> int | None:
@@ -318,8 +351,10 @@ class _Reader:
         depth, found = 0, None
         for position in range(self.here, len(self.tokens)):
             token = self.tokens[position]
+            if token.token_type in QUOTED:
+                continue
             depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.text, 0)
-            if depth == 0 and token.token_type is not TokenType.STRING and token.text.upper() == word:
+            if depth == 0 and token.text.upper() == word:
                 found = position
         return found
 

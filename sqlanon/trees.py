@@ -27,8 +27,11 @@ class Node:
 def tree_from_paths(paths: Iterable[Sequence[str | None]]) -> list[Node]:
     """The tree of rows in ARX's shape: leaf, level 1, ..., top. An empty cell skips a level."""
     rows = list(dict.fromkeys(tuple(path) for path in paths))
+    rows = [row for row in rows if row]
     if not rows:
         raise HierarchyError("The hierarchy has no rows")
+    width = max(map(len, rows))  # a shorter row skips the levels just below its top
+    rows = [row if len(row) < 2 else (*row[:-1], *[None] * (width - len(row)), row[-1]) for row in rows]
     if any(row[0] is None for row in rows):
         raise HierarchyError("A leaf is empty (NULL): NULL always has its own place under the top, leave that row out")
     parents: dict[Hashable, Hashable] = {}

@@ -12,7 +12,7 @@ create table if not exists anon.hierarchies (
     settings varchar not null,  -- a rule's settings, as JSON
     height integer,             -- levels of a stored tree, leaves and top included
     leaves bigint,
-    created_at timestamptz not null default current_timestamp
+    created_at timestamp not null  -- UTC
 );
 
 create table if not exists anon.hierarchy_nodes (
@@ -39,7 +39,7 @@ create table if not exists anon.releases (
     learned varchar not null,   -- what the method found out beside the groups, as JSON
     rows bigint not null,
     sqlanon varchar not null,
-    created_at timestamptz not null default current_timestamp
+    created_at timestamp not null  -- UTC
 );
 
 -- What anon.utility computes its measures from, see sql/metrics/.

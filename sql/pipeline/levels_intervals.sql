@@ -1,18 +1,18 @@
--- A row is one number at one level: the interval of that level's width that holds it, cut where coding begins.
--- Floating point may put a number on the wrong side of a bound: the place is corrected once, on the narrowest
--- width, and wider intervals count in whole narrow ones, so that levels always nest.
+-- A row is one number at one level: the interval of that level's width that holds it, cut where coding begins. Numbers
+-- and bounds are compared as they are printed, so that a label always holds its numbers; wider intervals count in whole
+-- narrow ones, so that levels always nest.
 with divided as (
-    select rank, value, floor((value - {anchor}) / {narrowest}) as guess
+    select rank, cast(cast(value as varchar) as double) as number, floor((number - {anchor}) / {narrowest}) as guess
     from {domain}
     where value is not null
 ),
 placed as (
     select
         rank,
-        value,
+        number,
         case
-            when value >= {anchor} + (guess + 1) * {narrowest} then guess + 1
-            when value < {anchor} + guess * {narrowest} then guess - 1
+            when number >= cast(printf('%.15g', {anchor} + (guess + 1) * {narrowest}) as double) then guess + 1
+            when number < cast(printf('%.15g', {anchor} + guess * {narrowest}) as double) then guess - 1
             else guess
         end as place
     from divided
@@ -23,20 +23,19 @@ steps as (
 bounded as (
     select
         rank,
-        value,
+        number,
         level,
-        greatest({anchor} + floor(place / ratio) * ratio * {narrowest}, {below}) as low,
-        least({anchor} + (floor(place / ratio) + 1) * ratio * {narrowest}, {above}) as high
+        floor(place / ratio) * ratio as first,
+        greatest({anchor} + first * {narrowest}, {below}) as low,
+        least({anchor} + (first + ratio) * {narrowest}, {above}) as high
     from placed, steps
 )
 select
     rank,
     cast(level as integer) as level,
     case
-        when value < {below} then '<' || {below_text}
-        when value >= {above} then '>=' || {above_text}
-        when {is_whole} and high - low <= 1 then cast(cast(low as hugeint) as varchar)
-        when {is_whole} then '[' || cast(low as hugeint) || '-' || (cast(high as hugeint) - 1) || ']'
-        else '[' || printf('%g', low) || '-' || printf('%g', high) || ')'
+        when number < {below} then '<' || printf('%.15g', {below})
+        when number >= {above} then '>=' || printf('%.15g', {above})
+        else '[' || printf('%.15g', low) || '-' || printf('%.15g', high) || ')'
     end as label
 from bounded
