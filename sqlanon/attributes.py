@@ -10,7 +10,7 @@ from sqlanon.hierarchy import Hierarchy
 from sqlanon.policy import Policy
 from sqlanon.rules import Rule
 from sqlanon.sources import Source, TypeFamily, type_family
-from sqlanon.sqltext import literal, render
+from sqlanon.sqltext import fold, literal, name, render
 
 Guard = tuple[str, str, str]
 """An aggregate over the encoded tuples, the comparison that makes it a problem, and the message as SQL text."""
@@ -72,6 +72,12 @@ class Attribute:
     def printed(self) -> tuple[str, ...]:
         """The names of its printed columns inside the query."""
         return tuple(f"p{self.number}_{column}" for column in self.label_columns)
+
+    @property
+    def read(self) -> str:
+        """How its column is read from the source: text as it is written, whatever the collation holds equal."""
+        column = name(self.column)
+        return f'{column} collate "binary"' if self.type == "VARCHAR" else column
 
     @property
     def value(self) -> str:
@@ -173,7 +179,7 @@ class Attribute:
 
 def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Attribute, ...]:
     """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
-    by_name = {hierarchy.name.lower(): hierarchy for hierarchy in hierarchies}
+    by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
     attributes = []
     for number, (asked, column) in enumerate(zip(policy.quasi, source.spelt(policy.quasi), strict=True), 1):
         family = type_family(column, source.types[column])
@@ -181,7 +187,7 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
             wanted = policy.hierarchies[asked]
             hierarchy = None if wanted is None else _named(wanted, by_name)
         else:
-            hierarchy = by_name.get(column.lower())
+            hierarchy = by_name.get(fold(column))
         if hierarchy and hierarchy.rule:
             hierarchy.rule.check(column, family, hierarchy.name)
         attributes.append(
@@ -200,6 +206,6 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
 
 
 def _named(wanted: str, by_name: dict[str, Hierarchy]) -> Hierarchy:
-    if wanted.lower() not in by_name:
+    if fold(wanted) not in by_name:
         raise PolicyError(not_one_of("hierarchy", wanted, [h.name for h in by_name.values()], "hierarchies"))
-    return by_name[wanted.lower()]
+    return by_name[fold(wanted)]

@@ -23,6 +23,7 @@ from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, Sqlano
 from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, RANGES, REPRESENTATIONS, Job
 from sqlanon.shell import GREETING, run_script, shell
 from sqlanon.sqltext import literal, name, split_name
+from sqlanon.task import predict
 from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
 
@@ -119,6 +120,17 @@ def _parser() -> argparse.ArgumentParser:
 
     add = command("shell", _shell, "type SQL and sqlanon's statements", "sqlanon shell --db hospital.duckdb")
     _database(add)
+
+    add = command(
+        "utility",
+        _utility,
+        "what a stored release lost, and with --task how well a column can still be predicted",
+        "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
+    )
+    add.add_argument("name", help="a stored release")
+    _database(add, required=True)
+    add.add_argument("--task", metavar="COLUMN", help="predict this sensitive or kept column (needs sqlanon[task])")
+    add.add_argument("--json", action="store_true", help="print one JSON object")
 
     add = command("methods", _methods, "the clustering methods and their parameters", "sqlanon methods")
 
@@ -314,6 +326,22 @@ def _shell(arguments: argparse.Namespace) -> None:
             database = arguments.db or "in memory"
             print(GREETING.format(version=sqlanon.__version__, duckdb=duckdb.__version__, database=database))
         shell(con, Path.home() / ".sqlanon_history")
+
+
+def _utility(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect(arguments.db) as con:
+        release = sqlanon.open_release(con, arguments.name)
+        task = predict(release, arguments.task) if arguments.task else None
+        if arguments.json:
+            print(json.dumps({"metrics": release.metrics(), "task": task and task.as_dict()}))
+            return
+        measures = f"from anon.utility({literal(release.name)})"
+        con.duckdb.sql(f'select measure, "column", value, "range", better {measures}').show(max_rows=100)
+        if task:
+            shares = f"original {task.original:.1%}, release {task.release:.1%}, a constant guess {task.majority:.1%}"
+            print(f"{task.target} predicted right: {shares}")
+            if task.nearest_original is not None and task.nearest_release is not None:
+                print(f"1-NN error: original {task.nearest_original:.2%}, release {task.nearest_release:.2%}")
 
 
 def _methods(arguments: argparse.Namespace) -> None:

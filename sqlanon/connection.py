@@ -15,7 +15,7 @@ from sqlanon.loading import load
 from sqlanon.policy import Policy
 from sqlanon.release import anonymize, drop_release
 from sqlanon.sources import resolve
-from sqlanon.sqltext import literal
+from sqlanon.sqltext import fold, literal
 from sqlanon.statements import (
     CreateHierarchy,
     CreateRelease,
@@ -140,8 +140,8 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
 
 
 def _refuse_columns_without_role(con: duckdb.DuckDBPyConnection, select: str, policy: Policy) -> None:
-    roles = {column.lower() for column in (*policy.quasi, *policy.sensitive, *policy.keep, *policy.unsafe_keep)}
-    without = [column for column in resolve(con, select).columns if column.lower() not in roles]
+    roles = {fold(column) for column in (*policy.quasi, *policy.sensitive, *policy.keep, *policy.unsafe_keep)}
+    without = [column for column in resolve(con, select).columns if fold(column) not in roles]
     if without:
         listed = ", ".join(f"'{column}'" for column in without)
         raise PolicyError(

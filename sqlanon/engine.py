@@ -21,11 +21,12 @@ import pyarrow as pa
 
 from sqlanon import progress
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, InterruptedRunError, SqlanonError
-from sqlanon.sqltext import literal, name
+from sqlanon.sqltext import name
 from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
+from sqlanon.udfs.wfcmeans import information_distortion
 
 Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
 """Makes the SQL text for a request (JSON), reading the catalog through the connection."""
@@ -61,8 +62,8 @@ class Instance:
             create(function, planner, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR")
 
     def _planning(self, planner: Planner) -> Callable[[str, str, str], str]:
-        """The planner as a scalar function. It never raises what is the user's to mend: the message becomes SQL
-        that fails with it, because an exception inside a function would reach the user as a traceback."""
+        """The planner as a scalar function. It never raises what is the user's to mend: the message comes back behind
+        a ! and the macro fails with it, because an exception inside a function would show as a traceback."""
 
         def plan(database: str, schema: str, request: str) -> str:
             progress.watch_interrupts()
@@ -71,7 +72,7 @@ class Instance:
                     run(con, f"use {name(database)}.{name(schema)}")
                     return planner(con, request)
             except SqlanonError as problem:
-                return f"select error({literal(str(problem))}) as problem"
+                return f"!{problem}"
 
         return plan
 
@@ -155,6 +156,9 @@ def our_errors() -> Iterator[None]:
         raise InterruptedRunError("Interrupted; nothing was stored") from None
     except duckdb.CatalogException as problem:
         raise CatalogError(str(problem).splitlines()[0]) from problem
+    except (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.ConstraintException) as problem:
+        # DuckDB's text would show the value.
+        raise DataError(f"The source cannot be read: a value in it fails ({type(problem).__name__})") from None
     except RuntimeError as problem:
         if "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
@@ -227,7 +231,7 @@ def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray
             groups = spread(groups, place, problem.counts)
         groups = repair(problem, groups, report)
     if request["run"] is not None:
-        _reports[request["run"]] = groups.report
+        _reports[request["run"]] = groups.report | {"information_distortion": information_distortion(problem, groups)}
     return _dealt(groups)
 
 

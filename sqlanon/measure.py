@@ -40,7 +40,7 @@ def measurement(
     """
     values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
     printed = [f"{_label(a, represent)} as {a.labels}" for a in attributes]
-    quasi = [f"{name(a.column)} as {a.value}" for a in attributes]
+    quasi = [f"{a.read} as {a.value}" for a in attributes]
     kept = [f"{name(column)} as {value}" for value, column in values.items()]
     labels = ", ".join(a.labels for a in attributes)
     is_suppressed = " and ".join(f"coalesce({a.labels} = '*', false)" for a in attributes)

@@ -14,7 +14,7 @@ from sqlanon.attributes import Attribute, Cte
 from sqlanon.errors import PolicyError
 from sqlanon.policy import Policy
 from sqlanon.sources import Source
-from sqlanon.sqltext import literal, name, names, render
+from sqlanon.sqltext import fold, literal, name, names, render
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,16 @@ def _outputs(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, 
             outputs.append(_Output(column, f"assigned.{kept[column]}"))
     seen: set[str] = set()
     for output in outputs:
-        if output.name.lower() in seen:
+        if fold(output.name) in seen:
             raise PolicyError(
                 f"ranges = 'columns' would print two columns called '{output.name}'; rename one in the source"
             )
-        seen.add(output.name.lower())
+        seen.add(fold(output.name))
     return outputs
 
 
 def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
-    columns = [f"{name(a.column)} as {a.value}" for a in attributes]
+    columns = [f"{a.read} as {a.value}" for a in attributes]
     columns += [f"{name(column)} as {internal}" for column, internal in kept.items()]
     return f"select\n    {', '.join(columns)}\nfrom {source.relation}"
 

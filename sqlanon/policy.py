@@ -6,11 +6,13 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from sqlanon.errors import PolicyError, did_you_mean, not_one_of
+from sqlanon.sqltext import fold
 from sqlanon.udfs.methods import METHODS
 
 RANGES = ("text", "columns")
@@ -167,17 +169,18 @@ def _names(role: str, given: Any) -> tuple[str, ...]:
         raise PolicyError(f"{role} must be a list of column names")
     seen: dict[str, str] = {}
     for column in listed:
-        if (earlier := seen.get(column.lower())) is not None:
+        if (earlier := seen.get(fold(column))) is not None:
             same = (
                 f"'{column}' twice" if column == earlier else f"both '{earlier}' and '{column}', one column to DuckDB"
             )
             raise PolicyError(f"{role} names {same}")
-        seen[column.lower()] = column
+        seen[fold(column)] = column
     return listed
 
 
 def _whole(option: str, value: Any, low: int) -> int:
-    if isinstance(value, float) and value.is_integer():
+    is_whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+    if is_whole and not isinstance(value, bool):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
         raise PolicyError(f"{option} is {value!r}; it must be a whole number of {low} or more")
@@ -197,7 +200,7 @@ def _refuse_two_roles(policy: Policy) -> None:
     seen: dict[str, str] = {}
     for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
         for column in getattr(policy, role):
-            if (other := seen.setdefault(column.lower(), role)) != role:
+            if (other := seen.setdefault(fold(column), role)) != role:
                 raise PolicyError(f"'{column}' is both {other} and {role}; a column has one role")
 
 
@@ -205,10 +208,10 @@ def _per_column(policy: Policy, option: str, given: Any) -> dict[str, Any]:
     """A mapping by quasi-identifier, its keys spelt as in quasi."""
     if not isinstance(given, Mapping):
         raise PolicyError(f"{option} must map columns to values, such as {{'zip': ...}}")
-    spelt = {column.lower(): column for column in policy.quasi}
+    spelt = {fold(column): column for column in policy.quasi}
     for column in given:
-        if str(column).lower() not in spelt:
+        if fold(str(column)) not in spelt:
             raise PolicyError(f"{option} names '{column}', which is not in quasi ({', '.join(policy.quasi)})")
-    if len({str(column).lower() for column in given}) < len(given):
+    if len({fold(str(column)) for column in given}) < len(given):
         raise PolicyError(f"{option} names a column twice, in different case")
-    return {spelt[str(column).lower()]: value for column, value in given.items()}
+    return {spelt[fold(str(column))]: value for column, value in given.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from sqlanon.measure import PARTS, measurement, measures_sql
 from sqlanon.planner import Plan, diversity_sql, plan, proof_sql, with_ctes
 from sqlanon.policy import Policy
 from sqlanon.sources import Source, resolve
-from sqlanon.sqltext import literal, names, split_name
+from sqlanon.sqltext import fold, literal, names, split_name
 from sqlanon.sqltext import name as quoted
 from sqlanon.version import __version__
 
@@ -48,6 +49,7 @@ class Release:
 
     con: duckdb.DuckDBPyConnection = field(repr=False)
     name: str | None
+    source: str
     table: str
     printed: tuple[str, ...]
     policy: Policy
@@ -120,7 +122,7 @@ def anonymize(
             measured = _measure(raw, planned, target, anon, learned)
         if target.name is not None:
             _register(raw, anon, target, planned, source, proof, measured, learned)
-    return Release(raw, name, target.shown, planned.printed, policy, proof, measured, learned, planned.sql)
+    return Release(raw, name, source, target.shown, planned.printed, policy, proof, measured, learned, planned.sql)
 
 
 def drop_release(con: Any, name: str, *, kind: str | None = None, missing_ok: bool = False) -> None:
@@ -143,15 +145,18 @@ def open_release(con: Any, name: str) -> Release:
     schema, table, key = _key(raw, anon, name)
     rows = run(
         raw,
-        f"select name, printed, policy, proof, metrics, learned from {anon}.releases where lower(name) = lower($1)",
+        "select name, source, printed, policy, proof, metrics, learned "
+        f"from {anon}.releases where lower(name) = lower($1)",
         [key],
     )
     if not rows:
         raise CatalogError(not_one_of("release", name, _stored_names(raw, anon)))
-    stored, printed, policy, *parts = rows[0]
+    stored, source, printed, policy, *parts = rows[0]
     shown = f"{_database(anon)}.{quoted(schema)}.{quoted(table)}"
     proof, metrics, learned = (json.loads(part) for part in parts)
-    return Release(raw, stored, shown, tuple(printed), Policy.of(json.loads(policy)), proof, metrics, learned, sql="")
+    return Release(
+        raw, stored, source, shown, tuple(printed), Policy.of(json.loads(policy)), proof, metrics, learned, sql=""
+    )
 
 
 def prove(con: duckdb.DuckDBPyConnection, table: str, printed: tuple[str, ...], policy: Policy) -> dict[str, Any]:
@@ -176,6 +181,7 @@ class _Target:
 
     name: str | None
     schema: str
+    table: str
     kind: str
     storage: str
     shown: str
@@ -185,18 +191,17 @@ class _Target:
         """The place for a release of this name, free or freed by `replace`."""
         if name is None:
             table = f"temp.{quoted(f'sqlanon_release_{next(_numbers)}')}"
-            return cls(None, "main", "table", table, table)
+            return cls(None, "main", table, "table", table, table)
         schema, table, key = _key(con, anon, name)
         database = _database(anon)
         shown = f"{database}.{quoted(schema)}.{quoted(table)}"
-        is_release = run(con, f"select 1 from {anon}.releases where lower(name) = lower($1)", [key])
-        if not (replace and is_release):
+        if not (replace and _is_still_there(con, anon, key)):
             _refuse_taken(con, database, schema, table, replace)
         if kind == "table":
-            return cls(key, schema, kind, shown, shown)
+            return cls(key, schema, table, kind, shown, shown)
         used = run(con, "select table_name from duckdb_tables() where schema_name = 'anon'")
         number = 1 + max((int(t[8:]) for (t,) in used if t.startswith("release_") and t[8:].isdigit()), default=0)
-        return cls(key, schema, kind, f"{anon}.release_{number}", shown)
+        return cls(key, schema, table, kind, f"{anon}.release_{number}", shown)
 
 
 def _database(anon: str) -> str:
@@ -209,14 +214,19 @@ def _unquoted(identifier: str) -> str:
 
 
 def _key(con: duckdb.DuckDBPyConnection, anon: str, name: str) -> tuple[str, str, str]:
-    """A release's schema, its table or view there, and its name in the catalog: main's are known by their own."""
+    """A release's schema, its table or view there, and its name in the catalog: main's go by their own."""
     parts = split_name(name)
     if not parts or len(parts) > 2:
         raise CatalogError(f"'{name}' is no name for a release: write name or schema.name")
     ((current, current_schema),) = run(con, "select current_database(), current_schema()")
     home = current_schema if quoted(current) == _database(anon) else "main"
     schema, table = (parts[0] if len(parts) == 2 else home), parts[-1]
-    return schema, table, table if schema.lower() == "main" else f"{schema}.{table}"
+    is_plain = fold(schema) == "main" and "." not in table
+    return schema, table, table if is_plain else f"{_part(schema)}.{_part(table)}"
+
+
+def _part(identifier: str) -> str:
+    return quoted(identifier) if "." in identifier or '"' in identifier else identifier
 
 
 def _stored_names(con: duckdb.DuckDBPyConnection, anon: str) -> list[str]:
@@ -238,15 +248,15 @@ def _refuse_taken(con: duckdb.DuckDBPyConnection, database: str, schema: str, ta
 
 @contextmanager
 def _steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
-    """The source as something that reads the same twice: a query's rows are kept in a temporary table meanwhile."""
+    """The source as something that reads the same twice: a query's or view's rows are kept in a temporary table."""
     source = resolve(con, asked)
-    if not source.relation.startswith("("):
+    if source.is_table:
         yield source
         return
     snapshot = f"temp.{quoted(f'sqlanon_source_{next(_numbers)}')}"
     run(con, f"create temporary table {snapshot} as from {source.relation}")
     try:
-        yield Source(snapshot, source.shown, source.types)
+        yield Source(snapshot, source.shown, source.types, is_table=True)
     except BaseException:
         with suppress(duckdb.Error):  # an aborted transaction drops it anyway
             run(con, f"drop table {snapshot}")
@@ -300,15 +310,20 @@ def _register(
             con,
             f"create {secure}view {target.shown} as select {names(planned.columns)} from {target.storage}",
         )
+    mark = f"sqlanon release {uuid.uuid4()}"
+    run(con, f"comment on {target.kind} {target.shown} is {literal(mark)}")
     run(
         con,
-        f"insert into {anon}.releases by name select $name as name, $schema as schema_name, $kind as kind, "
+        f"insert into {anon}.releases by name select $name as name, $schema as schema_name, $table as table_name, "
+        "$mark as mark, $kind as kind, "
         "$storage as storage, $source as source, $printed::varchar[] as printed, $k as k, $policy as policy, "
         "$proof as proof, $metrics as metrics, $learned as learned, $rows as rows, $version as sqlanon, "
         "$now as created_at",
         {
             "name": target.name,
             "schema": target.schema,
+            "table": target.table,
+            "mark": mark,
             "kind": target.kind,
             "storage": target.storage.removeprefix(f"{_database(anon)}."),
             "source": source,
@@ -325,20 +340,34 @@ def _register(
     )
 
 
+def _is_still_there(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
+    """Is the release of this name stored, and is what has its name now still the release? It carries a mark."""
+    return bool(
+        run(
+            con,
+            f"select 1 from {anon}.releases as made join (select schema_name, table_name, comment from duckdb_tables() "
+            "where database_name = $database union all "
+            "select schema_name, view_name, comment from duckdb_views() where database_name = $database) as found "
+            "using (schema_name, table_name) where lower(made.name) = lower($key) and found.comment = made.mark",
+            {"database": _unquoted(_database(anon)), "key": key},
+        )
+    )
+
+
 def _remove(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
-    """Drop a release of this name if there is one."""
+    """Drop a release of this name if there is one; what somebody else put in its place stays."""
     found = run(
         con,
-        f"select name, schema_name, kind, storage from {anon}.releases where lower(name) = lower($1)",
+        f"select name, schema_name, table_name, kind, storage from {anon}.releases where lower(name) = lower($1)",
         [key],
     )
     database = _database(anon)
-    for stored, schema, kind, storage in found:
-        table = stored if schema.lower() == "main" else stored[len(schema) + 1 :]
-        shown = f"{database}.{quoted(schema)}.{quoted(table)}"
+    is_still_there = _is_still_there(con, anon, key)
+    for stored, schema, table, kind, storage in found:
+        if is_still_there:
+            run(con, f"drop {kind} {database}.{quoted(schema)}.{quoted(table)}")
         if kind == "view":
-            run(con, f"drop view if exists {shown}")
-        run(con, f"drop table if exists {database}.{storage}")
+            run(con, f"drop table if exists {database}.{storage}")
         run(con, f"delete from {anon}.releases where name = $1", [stored])
         for part in PARTS:
             run(con, f"delete from {anon}.release_{part} where release = $1", [stored])

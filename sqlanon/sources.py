@@ -10,7 +10,7 @@ import duckdb
 
 from sqlanon.engine import run
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
-from sqlanon.sqltext import literal, name, query_or_none, split_name
+from sqlanon.sqltext import fold, literal, name, query_or_none, split_name
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ class Source:
     relation: str
     shown: str
     types: Mapping[str, str]
+    is_table: bool = False
+    """Is it a table, which reads the same twice, rather than a view, file or query?"""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -70,17 +72,16 @@ class Source:
 
     def spelt(self, asked: Iterable[str]) -> list[str]:
         """The names as the catalog spells them; case folds as in DuckDB, an unknown name is an error."""
-        by_folded = {column.lower(): column for column in self.types}
-        return [by_folded[self.known(column, by_folded)] for column in asked]
+        by_folded = {fold(column): column for column in self.types}
+        return [column if column in self.types else self._known(column, by_folded) for column in asked]
 
-    def known(self, column: str, by_folded: Mapping[str, str]) -> str:
-        """The folded name of a column that is there."""
-        if column.lower() not in by_folded:
+    def _known(self, column: str, by_folded: Mapping[str, str]) -> str:
+        if fold(column) not in by_folded:
             listed = ", ".join(self.columns)
             raise CatalogError(
                 f"Column '{column}' is not in '{self.shown}' (columns: {listed}).{did_you_mean(column, self.columns)}"
             )
-        return column.lower()
+        return by_folded[fold(column)]
 
 
 def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Source:
@@ -98,7 +99,7 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         known = [table for (table,) in tables]
         raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
     try:
-        return Source(relation, asked, _types(con, f"from {relation}"))
+        return Source(relation, asked, _types(con, f"from {relation}"), _is_table(con, relation))
     except duckdb.Error as problem:
         raise CatalogError(f"'{asked}' cannot be read: {_first_line(problem)}") from problem
 
@@ -129,6 +130,13 @@ def _place(con: duckdb.DuckDBPyConnection, parts: list[str]) -> str | None:
         },
     )
     return ".".join(map(name, found[0])) if found else None
+
+
+def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
+    place = split_name(relation) or []
+    return len(place) == 3 and bool(
+        run(con, "select 1 from duckdb_tables() where (database_name, schema_name, table_name) = ($1, $2, $3)", place)
+    )
 
 
 def _file(asked: str) -> str | None:

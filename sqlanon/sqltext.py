@@ -52,10 +52,20 @@ def render(file: str, **fragments: str) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: fragments[found.group(1)], text(file))
 
 
+def fold(identifier: str) -> str:
+    """The identifier as DuckDB compares it: ASCII letters without their case."""
+    return identifier.translate(_FOLDED)
+
+
+_FOLDED = {ord(letter): ord(letter) + 32 for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
 def query_or_none(source: str) -> str | None:
     """The text without its closing semicolon if it is a query, None if it can only be a name."""
     stripped = source.strip().rstrip(";").rstrip()
-    starts = re.match(r"\(|(select|from|with|values|table|pivot|unpivot)(?=[\s(*'\"$\[{\-/])", stripped, re.IGNORECASE)
+    comments = r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+    opening = r"(?:\(|(?:select|from|with|values|table|pivot|unpivot)(?=[\s(*'\"$\[{\-/]))"
+    starts = re.match(comments + opening, stripped, re.IGNORECASE | re.DOTALL)
     return stripped if starts else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import duckdb
 import numpy as np
 import pytest
+
 from sqlanon import samples
 from sqlanon.errors import CatalogError, PolicyError
 
@@ -85,17 +86,13 @@ def test_an_unknown_sample_is_named_with_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("numbers", [{"rows": -1}, {"seed": -1}])
-def test_rows_and_seed_below_zero_are_refused(
-    con: duckdb.DuckDBPyConnection, numbers: dict[str, int]
-) -> None:
+def test_rows_and_seed_below_zero_are_refused(con: duckdb.DuckDBPyConnection, numbers: dict[str, int]) -> None:
     with pytest.raises(PolicyError, match="-1"):
         samples.create(con, "adult", **numbers)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("in_transaction", [False, True])
-def test_a_view_of_the_name_is_an_error_and_stays(
-    con: duckdb.DuckDBPyConnection, in_transaction: bool
-) -> None:
+def test_a_view_of_the_name_is_an_error_and_stays(con: duckdb.DuckDBPyConnection, in_transaction: bool) -> None:
     con.execute("create view patients as select 1 as one")
     if in_transaction:
         con.begin()
@@ -103,9 +100,7 @@ def test_a_view_of_the_name_is_an_error_and_stays(
         samples.create(con, "patients")
     if in_transaction:
         con.rollback()
-    assert con.execute("select view_name from duckdb_views() where not internal").fetchall() == [
-        ("patients",)
-    ]
+    assert con.execute("select view_name from duckdb_views() where not internal").fetchall() == [("patients",)]
 
 
 def test_a_sample_made_in_a_transaction_is_rolled_back_with_it(con: duckdb.DuckDBPyConnection) -> None:
@@ -165,9 +160,7 @@ def test_adult_is_skewed_and_dependent_like_the_real_table(con: duckdb.DuckDBPyC
     assert share(con, "race = 'White'") == pytest.approx(0.86, abs=0.02)
     assert share(con, "sex = 'Male'") == pytest.approx(0.67, abs=0.02)
     assert share(con, "salary_class = '>50K'") == pytest.approx(0.25, abs=0.02)
-    by_sex = dict(
-        con.execute("select sex, avg((salary_class = '>50K')::integer) from adult group by sex").fetchall()
-    )
+    by_sex = dict(con.execute("select sex, avg((salary_class = '>50K')::integer) from adult group by sex").fetchall())
     assert by_sex["Male"] > 2 * by_sex["Female"]
     ages = dict(con.execute("select marital_status, avg(age) from adult group by all").fetchall())
     assert ages["Never-married"] < 30 < ages["Married-civ-spouse"] < 50 < ages["Widowed"]
@@ -187,9 +180,7 @@ def test_every_category_of_adult_has_a_hierarchy() -> None:
 
 
 @pytest.mark.parametrize(("name", "column", "rows"), HIERARCHIES)
-def test_a_hierarchy_is_a_tree_of_even_depth_under_one_top(
-    name: str, column: str, rows: list[tuple[str, ...]]
-) -> None:
+def test_a_hierarchy_is_a_tree_of_even_depth_under_one_top(name: str, column: str, rows: list[tuple[str, ...]]) -> None:
     assert {row[-1] for row in rows} == {"*"}
     assert len({len(row) for row in rows}) == 1
     assert len({row[0] for row in rows}) == len(rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlanon.udfs.method import Method
 
-from sqlanon.udfs import kaca, kacpc
+from sqlanon.udfs import bisecting, kaca, kacpc, sequential, wfcmeans
 
-METHODS: dict[str, Method] = {method.name: method for method in (kaca.METHOD, kacpc.METHOD)}
+METHODS: dict[str, Method] = {
+    method.name: method for method in (kaca.METHOD, kacpc.METHOD, bisecting.METHOD, sequential.METHOD, wfcmeans.METHOD)
+}

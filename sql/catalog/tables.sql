@@ -28,6 +28,8 @@ create table if not exists anon.hierarchy_nodes (
 create table if not exists anon.releases (
     name varchar not null,
     schema_name varchar not null,
+    table_name varchar not null,
+    mark varchar not null,      -- the comment on the view or table, by which it is recognized
     kind varchar not null,      -- view or table
     storage varchar not null,   -- the table in this schema, or the release itself, that holds the rows
     source varchar not null,

@@ -2,7 +2,7 @@
 create or replace macro anon.equivalence_classes(t, quasi) as table (
     select *
     from query(
-        anon.class_query(t, quasi, anon.quoted_list(quasi) || ', count(*) as class_size')
-        || ' order by count(*), ' || anon.quoted_list(quasi)
+        anon.class_query(t, quasi, coalesce(anon.quoted_list(quasi), '') || ', count(*) as class_size')
+        || ' order by count(*), ' || coalesce(anon.quoted_list(quasi), '')
     )
 );

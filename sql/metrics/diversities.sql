@@ -10,7 +10,7 @@ from (
     select
         sum(counted) as rows,
         max(counted) as most,
-        log2(sum(counted)) - sum(counted * log2(counted)) / sum(counted) as entropy,
+        greatest(log2(sum(counted)) - sum(counted * log2(counted)) / sum(counted), 0) as entropy,
         {is_suppressed} as is_suppressed
     from (
         select {labels}, {value}, count(*) as counted

@@ -1,5 +1,6 @@
 -- A row is one printed value or range of an attribute without a hierarchy: how many rows print it, and the share of
--- the whole range that one of them has lost. * has lost everything.
+-- the whole range that one of them has lost. * has lost everything. Halves, because the whole may be too long for a
+-- double.
 select
     {column} as attribute,
     printed.label,
@@ -10,7 +11,7 @@ select
     case
         when printed.label = '*' then 1
         when first.rank = last.rank then 0
-        else coalesce((last.place - first.place) / nullif(whole.longest, 0), 0)
+        else coalesce((last.place / 2 - first.place / 2) / nullif(whole.half, 0), 0)
     end as ncp,
     ncp as lm,
     ncp as eloss,
@@ -27,7 +28,7 @@ from (
     group by all
 ) as printed
 cross join (
-    select max(place) - min(place) as longest, max(rank) as last
+    select max(place) / 2 - min(place) / 2 as half, max(rank) as last
     from {domain}
 ) as whole
 left join {domain} as first on first.label is not distinct from printed.first

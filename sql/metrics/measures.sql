@@ -24,7 +24,10 @@ sizes as (
         sum(size * classes) as rows,
         sum(size * size * classes) filter (where not is_suppressed) as squares,
         coalesce(sum(size) filter (where is_suppressed), 0) as suppressed,
-        sum(size * classes) filter (where not is_suppressed) / sum(classes) filter (where not is_suppressed) as average,
+        coalesce(
+            sum(size * classes) filter (where not is_suppressed) / sum(classes) filter (where not is_suppressed),
+            sum(size * classes) / sum(classes)
+        ) as average,
         sum(size * combinations) / sum(size * classes) as ambiguity
     from {classes} as classes
 ),

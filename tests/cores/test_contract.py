@@ -18,6 +18,8 @@ from sqlanon.errors import DataError, InterruptedRunError
 RUNS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in METHODS),
     ("kaca", {"beta": 1.0, "threshold": 0.1}),
+    ("sequential", {"cost": "mi", "ending": "paper", "restarts": 2}),
+    ("bisecting", {"reading": "rounds", "centre": "median"}),
 ]
 every_core = pytest.mark.parametrize(("name", "parameters"), RUNS)
 some = settings(max_examples=60, deadline=None)
