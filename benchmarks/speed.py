@@ -34,7 +34,7 @@ def main() -> None:
     from sqlanon.udfs.methods import METHODS
 
     print(
-        f"{'method':10} {'columns':>7} {'k':>4} {'seconds':>8} {'× GROUP BY':>11} {'MiB':>6} {'GCP':>7} {'precision':>9}"
+        f"{'method':10} {'columns':>7} {'k':>4} {'seconds':>8} {'/GROUP BY':>11} {'MiB':>6} {'GCP':>7} {'precision':>9}"
     )
     for columns in (6, 8):
         for k in arguments.k:

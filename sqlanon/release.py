@@ -170,7 +170,7 @@ def prove(con: duckdb.DuckDBPyConnection, table: str, printed: tuple[str, ...], 
         for column, diversity in proof["l"].items():
             if policy.l is not None and diversity < policy.l - 1e-9:
                 raise BrokenPromiseError(
-                    f"The smallest printed diversity in {column} is {diversity:g}, l is {policy.l:g}"
+                    f"A printed class is only {diversity:g}-diverse in {column}, l is {policy.l:g}"
                 )
     return proof
 
