@@ -381,7 +381,7 @@ def _progress() -> Iterator[None]:
     start = time.monotonic()
     tasks: dict[str, Any] = {}
 
-    def show(method: str, done: int, total: int) -> None:
+    def show(method: str, done: int, total: int, facts: dict[str, float]) -> None:
         if time.monotonic() - start < QUIET_FOR:
             return
         if not tasks:
@@ -389,6 +389,9 @@ def _progress() -> Iterator[None]:
         if method not in tasks:
             tasks[method] = bar.add_task(method, total=total)
         bar.update(tasks[method], completed=done, total=total)
+        if facts:
+            told = ", ".join(f"{fact} {value:.4g}" for fact, value in facts.items())
+            bar.update(tasks[method], description=f"{method}: {told}")
 
     try:
         with progress.listening(show):

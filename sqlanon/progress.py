@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlanon.errors import InterruptedRunError
 
-Listener = Callable[[str, int, int], None]
-"""Called with (method, done, total)."""
+Listener = Callable[[str, int, int, dict[str, float]], None]
+"""Called with (method, done, total, facts): facts are what the method tells, such as moves and the loss so far."""
 
 _listeners: list[Listener] = []
 _interrupts = 0
@@ -33,15 +33,15 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def running(method: str) -> Iterator[Callable[[int, int], None]]:
+def running(method: str) -> Iterator[Callable[..., None]]:
     """The callback for one run of a core: passes progress on, and raises once the user has asked to stop."""
     before = _interrupts
 
-    def report(done: int, total: int) -> None:
+    def report(done: int, total: int, **facts: float) -> None:
         if _interrupts != before:
             raise InterruptedRunError("Interrupted; nothing was stored")
         for listener in _listeners:
-            listener(method, done, total)
+            listener(method, done, total, facts)
 
     yield report
 

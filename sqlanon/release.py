@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -33,6 +34,8 @@ from sqlanon.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+
+log = logging.getLogger("sqlanon")
 
 KINDS = ("view", "table")
 INFORMATION_DISTORTIONS = ("information_distortion", "information_distortion_own")
@@ -118,6 +121,8 @@ def anonymize(
             temporary = "temporary " if target.name is None else ""
             run(raw, f"create {temporary}table {target.storage} as {planned.sql}")
             learned = take_report(token)
+            if learned.get("trivial"):
+                log.warning("l is more than %s can keep in several groups: all rows are in one", policy.method)
             proof = prove(raw, target.storage, planned.printed, policy)
             measured = _measure(raw, planned, target, anon, learned)
         if target.name is not None:

@@ -95,7 +95,7 @@ def test_repair_keeps_k_and_reaches_l_by_merging_only(seed: int) -> None:
     wanted = replace(table, l=1 + (largest_l(table) - 1) * float(rng.random()))
     home = np.unique(np.sort(rng.integers(0, groups, tuples)), return_inverse=True)[1]
     before = Groups.collect(np.arange(tuples), home, table.counts)
-    after = repair(wanted, before, lambda done, total: None)
+    after = repair(wanted, before, lambda done, total, **facts: None)
     moved = dict(zip(after.tuple.tolist(), after.group.tolist(), strict=True))
     assert after.rows.sum() == before.rows.sum()
     for old in set(home.tolist()):  # groups are only merged: each old one lies in one new one

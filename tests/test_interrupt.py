@@ -21,7 +21,7 @@ QUASI = [
 ]
 {before}
 
-def told(method, done, total):
+def told(method, done, total, facts):
     print("running", flush=True)
 
 try:

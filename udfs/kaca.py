@@ -77,7 +77,7 @@ def _generalise(classes: Classes, k: int, rng: np.random.Generator, progress: Pr
             classes.take_stub(one, nearest, k)
         step += 1
         if step % PAUSE == 0:
-            progress(total - small.size, total)
+            progress(total - small.size, total, classes=len(classes.slots), small=small.size)
             classes.compact()
     progress(total, total)
 

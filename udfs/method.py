@@ -11,8 +11,9 @@ from sqlanon.udfs.problem import Groups
 
 from sqlanon.errors import PolicyError, not_one_of
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total) now and then; raises InterruptedRunError when the user asked to stop."""
+Progress = Callable[..., None]
+"""Called with (done, total) now and then, and with facts by name such as moves or the loss so far; raises
+InterruptedRunError when the user asked to stop."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ GAIN = 1e-4
 
 Members = dict[int, int]
 """How many rows of which tuples belong to a cluster."""
-Tell = Callable[[float], None]
+Tell = Callable[..., None]
 """Called with the number of passes made so far, and parts of one."""
 
 
@@ -98,7 +98,7 @@ def cluster(
 
 
 def _teller(progress: Progress, before: int, total: int) -> Tell:
-    return lambda passes: progress(int((before + passes) * PARTS), total * PARTS)
+    return lambda passes, **facts: progress(int((before + passes) * PARTS), total * PARTS, **facts)
 
 
 def _first_clusters(
@@ -142,6 +142,7 @@ def _improve(
         members = _split_large(table, [held for held in clusters.members if held], limit, floor, rng)
         moves += clusters.moves
         loss = table.loss(members)
+        tell(number + 1, passes=number + 1, moves=moves, loss=loss)
         if loss < best_loss:
             best, best_loss = members, loss
         if not clusters.moves or last - loss < GAIN * abs(last):

@@ -77,8 +77,10 @@ def cluster(
         before, home = home, table.nearest(table.records, centres, weights, home, pause)
         centres = table.update(home, centres)
         weights = table.adjust(home, centres, weights)
-        is_settled = before is not None and bool((home == before).all())
+        moves = len(home) if before is None else int((home != before).sum())
+        is_settled = moves == 0
         step += 1
+        progress(step, iterations, iterations=step, moves=moves)
     assert home is not None
     home = np.unique(table.merge(home, centres, weights, k, pause), return_inverse=True)[1]
     progress(iterations, iterations)

@@ -17,7 +17,7 @@ def table() -> Problem:
     return adult()
 
 
-def quiet(done: int, total: int) -> None:
+def quiet(done: int, total: int, **facts: float) -> None:
     """Progress for nobody."""
 
 

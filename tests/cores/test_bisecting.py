@@ -23,7 +23,7 @@ MODES = [("restarts", "mean"), ("rounds", "mean"), ("rounds", "median")]
 
 
 def run(table: Problem, k: int, seed: int = 0, **parameters: Any) -> Groups:
-    return bisecting.cluster(table, k, np.random.default_rng(seed), lambda done, total: None, **parameters)
+    return bisecting.cluster(table, k, np.random.default_rng(seed), lambda done, total, **facts: None, **parameters)
 
 
 def found(groups: Groups) -> list[list[tuple[int, int]]]:

@@ -27,7 +27,7 @@ some = settings(max_examples=60, deadline=None)
 
 def run(name: str, parameters: dict[str, Any], problem: Problem, k: int, seed: int = 0) -> Groups:
     method = METHODS[name]
-    return method.cluster(problem, k, np.random.default_rng(seed), lambda done, total: None, **method.check(parameters))
+    return method.cluster(problem, k, np.random.default_rng(seed), lambda done, total, **facts: None, **method.check(parameters))
 
 
 def lone_values(count: int) -> Problem:
@@ -98,7 +98,7 @@ def test_progress_goes_up_to_the_total(name, parameters):
         lone_values(700),
         2,
         np.random.default_rng(0),
-        lambda *call: calls.append(call),
+        lambda *call, **facts: calls.append(call),
         **method.check(parameters),
     )
     done = [call[0] for call in calls]
@@ -111,7 +111,7 @@ def test_progress_goes_up_to_the_total(name, parameters):
 def test_an_interrupt_in_progress_stops_the_run(name, parameters):
     calls: list[int] = []
 
-    def interrupt(done: int, total: int) -> None:
+    def interrupt(done: int, total: int, **facts: float) -> None:
         calls.append(done)
         if len(calls) == 2:
             raise InterruptedRunError("stopped")

@@ -35,7 +35,7 @@ def line(*values: float) -> Numbers:
 
 
 def run(table: Problem, k: int, seed: int = 0, **parameters: float) -> Groups:
-    return kaca.cluster(table, k, np.random.default_rng(seed), lambda done, total: None, **parameters)
+    return kaca.cluster(table, k, np.random.default_rng(seed), lambda done, total, **facts: None, **parameters)
 
 
 def test_whd_from_day_to_year_with_uniform_weights():

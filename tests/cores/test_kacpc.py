@@ -19,7 +19,7 @@ WORK = tree([[[], [], []], [], [[], []], []])
 
 
 def run(table: Problem, k: int, seed: int = 0) -> Groups:
-    return kacpc.cluster(table, k, np.random.default_rng(seed), lambda done, total: None)
+    return kacpc.cluster(table, k, np.random.default_rng(seed), lambda done, total, **facts: None)
 
 
 def on_a_line(*counts: int) -> Problem:

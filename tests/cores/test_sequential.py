@@ -26,7 +26,7 @@ every_cost = pytest.mark.parametrize("cost", COSTS)
 
 
 def run(table: Problem, k: int, seed: int = 0, **parameters: Any) -> Groups:
-    return sequential.cluster(table, k, np.random.default_rng(seed), lambda done, total: None, **parameters)
+    return sequential.cluster(table, k, np.random.default_rng(seed), lambda done, total, **facts: None, **parameters)
 
 
 def with_sensitive(table: Problem, rng: np.random.Generator, columns: int, asked: float | None) -> Problem:
@@ -199,7 +199,7 @@ def test_more_restarts_never_lose_more():
 def test_the_ending_can_be_interrupted():
     table = Problem(np.arange(600).reshape(-1, 1), np.ones(600, dtype=int), (Numbers(np.arange(600.0)),), np.ones(1))
 
-    def stop(done: int, total: int) -> None:
+    def stop(done: int, total: int, **facts: float) -> None:
         if done * 2 >= total:
             raise InterruptedRunError("stopped")
 

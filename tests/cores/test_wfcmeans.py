@@ -35,7 +35,7 @@ class Draw(np.random.Generator):
 
 
 def run(table: Problem, k: int, rng: np.random.Generator | int = 0, **parameters: Any) -> Groups:
-    return wfcmeans.cluster(table, k, np.random.default_rng(rng), lambda done, total: None, **parameters)
+    return wfcmeans.cluster(table, k, np.random.default_rng(rng), lambda done, total, **facts: None, **parameters)
 
 
 def problem(columns: list[list[int]], counts: list[int], *attributes: Numbers | Tree) -> Problem:
