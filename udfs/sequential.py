@@ -98,7 +98,7 @@ def cluster(
 
 
 def _teller(progress: Progress, before: int, total: int) -> Tell:
-    return lambda passes, **facts: progress(int((before + passes) * PARTS), total * PARTS, **facts)
+    return lambda made, **facts: progress(int((before + made) * PARTS), total * PARTS, **facts)
 
 
 def _first_clusters(

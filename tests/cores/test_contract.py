@@ -27,7 +27,9 @@ some = settings(max_examples=60, deadline=None)
 
 def run(name: str, parameters: dict[str, Any], problem: Problem, k: int, seed: int = 0) -> Groups:
     method = METHODS[name]
-    return method.cluster(problem, k, np.random.default_rng(seed), lambda done, total, **facts: None, **method.check(parameters))
+    return method.cluster(
+        problem, k, np.random.default_rng(seed), lambda done, total, **facts: None, **method.check(parameters)
+    )
 
 
 def lone_values(count: int) -> Problem:

@@ -1,0 +1,157 @@
+"""How little any k-anonymous release can lose: lower bounds of the GCP that nobody can go below.
+
+A record shares its class with k - 1 others, so it loses at least what covering it and its (k - 1)-th nearest record
+costs ("pair"), and at least what the cheapest generalized tuple costs that covers it and k rows ("box"). The mean over
+rows of the larger one bounds the GCP.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from sqlanon.udfs.method import Progress
+from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
+
+MOST_PAIRS = 400_000_000
+"""How many pairs of distinct tuples the pair bound compares; beyond that it is left out."""
+MOST_BOXES = 50_000
+"""How many combinations of levels the box bound tries; beyond that it is left out."""
+BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Lower bounds of the GCP, None where there was too much to compare; `gcp` is the best of them."""
+
+    pair: float | None
+    box: float | None
+    gcp: float
+
+
+def lower_bounds(problem: Problem, k: int, progress: Progress) -> Bounds:
+    """Both bounds and the better of them, record by record.
+
+    Time O(E² d) for the pair bound on E distinct tuples, O(E · levels) for the box bound, where levels is the product
+    of the heights of the hierarchies. With several attributes of numbers the box bound looks at the one that tells most
+    and takes the others for free, which leaves it a bound.
+    """
+    problem.need_rows(k)
+    pair = _pair(problem, k, progress) if len(problem.counts) ** 2 <= MOST_PAIRS else None
+    box = _box(problem, k, progress)
+    known = [bound for bound in (pair, box) if bound is not None]
+    share = problem.counts / (problem.weights.sum() * problem.rows)
+
+    def mean(bound: Floats | None) -> float | None:
+        return None if bound is None else float(bound @ share)
+
+    best = float(np.max(known, axis=0) @ share) if known else 0.0
+    return Bounds(mean(pair), mean(box), best)
+
+
+def _pair(problem: Problem, k: int, progress: Progress) -> Floats:
+    """For each tuple the loss of covering it and its (k - 1)-th nearest other row."""
+    tables = [
+        _pair_table(attribute, weight) for attribute, weight in zip(problem.attributes, problem.weights, strict=True)
+    ]
+    ranks = np.ascontiguousarray(problem.ranks.T)
+    size = ranks.shape[1]
+    bound = np.zeros(size)
+    stride = max(1, BLOCK // size)
+    for start in range(0, size, stride):
+        progress(start, size)
+        some = slice(start, min(start + stride, size))
+        loss = np.zeros((some.stop - start, size), dtype=np.float32)
+        for table, column in zip(tables, ranks, strict=True):
+            loss += table[column[some]][:, column]
+        bound[some] = _kth(loss, problem.counts, k)
+    progress(size, size)
+    # Single precision rounds: a little less is still a bound.
+    return np.maximum(bound * (1 - 1e-6) - 1e-9, 0.0)
+
+
+def _kth(loss: Floats, counts: Ints, k: int) -> Floats:
+    """The k-th smallest entry of each row, where column j counts counts[j] times; a record itself is the first."""
+    nearest = min(k, loss.shape[1]) - 1
+    place = np.argpartition(loss, nearest, axis=1)[:, : nearest + 1]
+    near = np.take_along_axis(loss, place, axis=1)
+    order = near.argsort(axis=1, kind="stable")
+    rows = np.cumsum(counts[np.take_along_axis(place, order, axis=1)], axis=1)
+    first = (rows >= k).argmax(axis=1)
+    return np.take_along_axis(np.take_along_axis(near, order, axis=1), first[:, None], axis=1)[:, 0].astype(np.float64)
+
+
+def _pair_table(attribute: Numbers | Tree, weight: float) -> Floats:
+    """The loss of covering two values, for all pairs of ranks."""
+    size = attribute.leaves if isinstance(attribute, Tree) else len(attribute.at)
+    lo, hi = np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
+    return (weight * attribute.loss(np.minimum(lo, hi), np.maximum(lo, hi))).astype(np.float32)
+
+
+def _box(problem: Problem, k: int, progress: Progress) -> Floats | None:
+    """For each tuple the loss of the cheapest combination of nodes and one range that covers it and k rows."""
+    trees = [(j, a) for j, a in enumerate(problem.attributes) if isinstance(a, Tree)]
+    numbers = [(j, a) for j, a in enumerate(problem.attributes) if isinstance(a, Numbers)]
+    combinations = math.prod(tree.height for _, tree in trees)
+    if combinations * max(1, len(numbers)) > MOST_BOXES:
+        return None
+    bound = np.zeros(len(problem.counts))
+    for number in numbers or [None]:  # each alone is a bound, so their maximum is
+        bound = np.maximum(bound, _box_with(problem, k, trees, number, progress))
+    return np.maximum(bound - 1e-9, 0.0)
+
+
+def _box_with(
+    problem: Problem,
+    k: int,
+    trees: list[tuple[int, Tree]],
+    number: tuple[int, Numbers] | None,
+    progress: Progress,
+) -> Floats:
+    best = np.full(len(problem.counts), np.inf)
+    choices = list(itertools.product(*(range(tree.height) for _, tree in trees)))
+    for done, depths in enumerate(choices):
+        progress(done, len(choices))
+        loss = np.zeros(len(problem.counts))
+        key = np.zeros(len(problem.counts), dtype=np.int64)
+        for (j, tree), depth in zip(trees, depths, strict=True):
+            node = tree.path[depth][problem.ranks[:, j]]
+            loss += problem.weights[j] * tree.node_loss[node]
+            key = np.unique(key * len(tree.lo) + node, return_inverse=True)[1].reshape(-1)
+        if (loss >= best).all():
+            continue
+        if number is None:
+            rows = np.bincount(key, weights=problem.counts)[key]
+            width = np.where(rows >= k, 0.0, np.inf)
+        else:
+            j, line = number
+            width = problem.weights[j] * _narrowest(key, problem.ranks[:, j], problem.counts, line, k)
+        best = np.minimum(best, loss + width)
+    progress(len(choices), len(choices))
+    return best
+
+
+def _narrowest(key: Ints, rank: Ints, counts: Ints, line: Numbers, k: int) -> Floats:
+    """For each tuple the share of the line that covers it and k rows of its class; infinite where it has fewer."""
+    size = len(line.at)
+    cells, place = np.unique(key * size + rank, return_inverse=True)
+    place = place.reshape(-1)
+    rows = np.bincount(place, weights=counts).astype(np.int64)
+    group, value = cells // size, cells % size
+    before = np.concatenate([[0], np.cumsum(rows)])
+    # From each cell the first one at which k rows are reached; it must be of the same class.
+    end = np.searchsorted(before, before[:-1] + k, side="left") - 1
+    is_window = (end < len(cells)) & (group[np.minimum(end, len(cells) - 1)] == group)
+    first, last = np.flatnonzero(is_window), end[is_window]
+    found = np.full(len(cells), np.inf)
+    bounds = np.searchsorted(group, np.arange(int(group.max()) + 2))
+    by_group = np.searchsorted(group[first], np.arange(int(group.max()) + 2))
+    for number in np.unique(group[first]).tolist():
+        mine = slice(bounds[number], bounds[number + 1])
+        some = slice(by_group[number], by_group[number + 1])
+        lo = np.minimum(value[mine, None], value[first[some]])
+        hi = np.maximum(value[mine, None], value[last[some]])
+        found[mine] = line.loss(lo, hi).min(axis=1)
+    return found[place]
