@@ -60,7 +60,9 @@ def summary(release: Release) -> str:
     """The proof and the loss in a line."""
     proof, metrics = release.proof, release.metrics()
     diversity = "".join(f", l = {value:.3g} in {column}" for column, value in proof.get("l", {}).items())
-    lost = f"; lost {metrics['gcp']:.1%} (GCP), precision {metrics['precision']:.1%}" if "gcp" in metrics else ""
+    lost = ""
+    if "gcp" in metrics:
+        lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
     return (
         f"verified on {proof['rows']:,} printed rows: k = {proof['k']} in {proof['classes']:,} classes{diversity}{lost}"
     )

@@ -12,6 +12,7 @@ import secrets
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +23,7 @@ import pyarrow as pa
 from sqlanon import progress
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, InterruptedRunError, SqlanonError
 from sqlanon.sqltext import name
+from sqlanon.udfs.bounds import lower_bounds
 from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
 from sqlanon.udfs.methods import METHODS
@@ -35,6 +37,7 @@ NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place D
 TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, ranks BIGINT[], codes BIGINT[])'
 BOX = 'STRUCT("rows" BIGINT, lo BIGINT[], hi BIGINT[])'
 COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
+BOUNDS = "STRUCT(error VARCHAR, pair DOUBLE, box DOUBLE, gcp DOUBLE)"
 ANSWER = "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[])"
 
 _instances: dict[str, Instance] = {}
@@ -56,6 +59,7 @@ class Instance:
         create: Any = con.create_function
         create("sqlanon_instance", self.say_key, [], "VARCHAR")
         create("sqlanon_cluster", cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_bounds", bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
         create("sqlanon_divergence", divergences, [f"{BOX}[]", f"{COUNTED}[]"], "DOUBLE", type="arrow")
         create("sqlanon_shuffle", shuffle, ["BIGINT"], "UBIGINT", type="arrow", side_effects=True)
         for function, planner in self.planners.items():
@@ -191,6 +195,23 @@ def divergences(boxes: pa.Array, tuples: pa.Array) -> pa.Array:
     return pa.array(found, pa.float64())
 
 
+def bounds(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
+    """The lower bounds for one list of tuples per row."""
+    answers: list[dict[str, Any]] = []
+    for request, node_list, tuple_list in zip(_chunks(requests), _chunks(nodes), _chunks(tuples), strict=True):
+        asked = json.loads(request.as_py())
+        try:
+            with progress.running("lower bound") as report:
+                problem = _problem(asked, node_list.values, tuple_list.values)
+                answers.append(asdict(lower_bounds(problem, asked["k"], report)) | {"error": None})
+        except InterruptedRunError:
+            raise KeyboardInterrupt from None
+        except SqlanonError as found:
+            answers.append({"error": str(found)})
+    kinds = [("error", pa.string()), *((bound, pa.float64()) for bound in ("pair", "box", "gcp"))]
+    return pa.array(answers, pa.struct(kinds))
+
+
 def cluster(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
     """Run a core on one list of tuples per row. What the user can mend comes back as text, see Instance._planning."""
     answers = []
@@ -231,7 +252,11 @@ def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray
             groups = spread(groups, place, problem.counts)
         groups = repair(problem, groups, report)
     if request["run"] is not None:
-        _reports[request["run"]] = groups.report | {"information_distortion": information_distortion(problem, groups)}
+        bound = lower_bounds(problem.merged()[0], request["k"], lambda *done, **facts: None, is_brief=True)
+        _reports[request["run"]] = groups.report | {
+            "information_distortion": information_distortion(problem, groups),
+            "lower_bound": bound.gcp,
+        }
     return _dealt(groups)
 
 

@@ -13,7 +13,7 @@ from sqlanon.catalog import anon_schema, current_database, unwrap
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import PARTS, measurement, measures_sql
-from sqlanon.planner import Plan, plan, with_ctes
+from sqlanon.planner import Plan, plan, plan_bound, with_ctes
 from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, Policy
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, name, render
@@ -41,6 +41,7 @@ MACROS = (
     "pipeline/anonymize.sql",
     "metrics/utility.sql",
     "metrics/measure.sql",
+    "metrics/lower_bound.sql",
     "metrics/ncp.sql",
     "metrics/gcp.sql",
     "metrics/lm.sql",
@@ -82,7 +83,7 @@ def load(con: Any) -> None:
     `FROM anon.anonymize('patients', quasi := ['age', 'zip'], k := 5)` works on this connection and its cursors.
     """
     raw = unwrap(con)
-    engine.attach(raw, {"sqlanon_plan": _plan_sql, "sqlanon_measure": _measure_sql})
+    engine.attach(raw, PLANNERS)
     database = current_database(raw)
     found = _version(raw, database)
     if found == (SCHEMA_VERSION, __version__):
@@ -158,6 +159,21 @@ def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     ctes = measurement(planned.source, planned.attributes, printed.relation, sensitive)
     measures = measures_sql({part: part for part in PARTS}, str(policy.k), beta, mi_weight)
     return with_ctes(ctes, f"from (\n{measures}\n)")
+
+
+def _bound_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+    options = json.loads(request)
+    source, policy = options.pop("source"), Policy.of(options)
+    anon = anon_schema(con)
+    found = resolve(con, source, UNSEEN)
+    return plan_bound(found, policy, attributes_of(found, policy, hierarchies(con, anon), anon))
+
+
+PLANNERS: dict[str, engine.Planner] = {
+    "sqlanon_plan": _plan_sql,
+    "sqlanon_measure": _measure_sql,
+    "sqlanon_lower_bound": _bound_sql,
+}
 
 
 def _method_row(method: str) -> str:

@@ -51,14 +51,9 @@ def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...], run:
     seen = [kept[column] for column in sensitive] if policy.sees_sensitive else []
     outputs = _outputs(source, attributes, kept)
     printed = [column for attribute in attributes for column in attribute.output]
-    columns = _comma([*(a.value for a in attributes), *seen])
     diverse = list(enumerate(sensitive, 1)) if policy.l is not None else []
     ctes = [
-        Cte("source", _source_sql(source, attributes, kept), materialized=True),
-        Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True),
-        *(cte for attribute in attributes for cte in attribute.ctes),
-        Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in attributes), materialized=True),
-        Cte("encoded", encoded_sql(attributes, seen), materialized=True),
+        *_encoding(source, attributes, kept, seen),
         Cte("guard", _guard_sql(source, policy, attributes, kept)),
         Cte("clustered", _clustered_sql(policy, attributes, seen, run), materialized=True),
         Cte("deals", render("pipeline/deals.sql"), materialized=True),
@@ -76,6 +71,47 @@ def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...], run:
         attributes=attributes,
         columns=tuple(output.name for output in outputs),
     )
+
+
+def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]) -> str:
+    """The query for the lower bounds of what any release under this policy loses."""
+    request = {
+        "k": policy.k,
+        "l": None,
+        "kinds": [attribute.kind for attribute in attributes],
+        "weights": [attribute.weight for attribute in attributes],
+    }
+    ctes = [
+        *_encoding(source, attributes, {}, []),
+        Cte("guard", _guard_sql(source, policy, attributes, {})),
+        Cte(
+            "bounded",
+            render(
+                "metrics/bounded.sql",
+                request=literal(json.dumps(request)),
+                ranks=_comma(attribute.rank for attribute in attributes),
+            ),
+            materialized=True,
+        ),
+    ]
+    rows = " union all ".join(
+        f"select {literal(bound)} as bound, answer.{bound} as gcp from bounded where "
+        "case when answer.error is null then true else error(answer.error) end"
+        for bound in ("pair", "box", "gcp")
+    )
+    return with_ctes(ctes, rows)
+
+
+def _encoding(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str], seen: list[str]) -> list[Cte]:
+    """The steps from the source to tuples of ranks."""
+    columns = _comma([*(a.value for a in attributes), *seen])
+    return [
+        Cte("source", _source_sql(source, attributes, kept), materialized=True),
+        Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True),
+        *(cte for attribute in attributes for cte in attribute.ctes),
+        Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in attributes), materialized=True),
+        Cte("encoded", encoded_sql(attributes, seen), materialized=True),
+    ]
 
 
 def with_ctes(ctes: list[Cte], body: str) -> str:

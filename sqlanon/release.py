@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("sqlanon")
 
 KINDS = ("view", "table")
-INFORMATION_DISTORTIONS = ("information_distortion", "information_distortion_own")
+FROM_THE_CORE = ("information_distortion", "information_distortion_own", "lower_bound")
+"""Measures that need the groups or the tuples, which no printed table tells."""
 _numbers = itertools.count(1)
 
 
@@ -281,7 +282,7 @@ def _measure(
     lists = ", ".join(f"(select list(entry) from {part} as entry) as {part}" for part in PARTS)
     run(con, f"create temporary table {every} as {with_ctes(ctes, f'select {lists}')}")
     parts = {part: f"(select unnest({part}, recursive := true) from {every})" for part in PARTS}
-    told = [f"({literal(m)}, {literal(learned[m])})" for m in INFORMATION_DISTORTIONS if m in learned]
+    told = [f"({literal(m)}, {literal(learned[m])})" for m in FROM_THE_CORE if m in learned]
     if told:
         parts["others"] = f"(from {parts['others']} union all values {', '.join(told)})"
     rows = run(con, f'select measure, "column", value from ({measures_sql(parts, str(policy.k))})')

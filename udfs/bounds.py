@@ -17,8 +17,8 @@ from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
 
 MOST_PAIRS = 400_000_000
 """How many pairs of distinct tuples the pair bound compares; beyond that it is left out."""
-MOST_BOXES = 50_000
-"""How many combinations of levels the box bound tries; beyond that it is left out."""
+MOST_BOXES = 50_000_000
+"""How many tuples times combinations of levels the box bound looks at; beyond that it is left out."""
 BLOCK = 2**22
 
 
@@ -31,16 +31,19 @@ class Bounds:
     gcp: float
 
 
-def lower_bounds(problem: Problem, k: int, progress: Progress) -> Bounds:
-    """Both bounds and the better of them, record by record.
+def lower_bounds(problem: Problem, k: int, progress: Progress, *, is_brief: bool = False) -> Bounds:
+    """Both bounds and the better of them, record by record; in brief, the pair bound only where it can be the better.
 
     Time O(E² d) for the pair bound on E distinct tuples, O(E · levels) for the box bound, where levels is the product
     of the heights of the hierarchies. With several attributes of numbers the box bound looks at the one that tells most
     and takes the others for free, which leaves it a bound.
     """
     problem.need_rows(k)
-    pair = _pair(problem, k, progress) if len(problem.counts) ** 2 <= MOST_PAIRS else None
     box = _box(problem, k, progress)
+    # A box covers the pairs in it, so it costs at least as much as they, unless an attribute came for free.
+    lines = sum(isinstance(attribute, Numbers) for attribute in problem.attributes)
+    is_idle = is_brief and box is not None and lines <= 1
+    pair = None if is_idle or len(problem.counts) ** 2 > MOST_PAIRS else _pair(problem, k, progress)
     known = [bound for bound in (pair, box) if bound is not None]
     share = problem.counts / (problem.weights.sum() * problem.rows)
 
@@ -95,10 +98,11 @@ def _box(problem: Problem, k: int, progress: Progress) -> Floats | None:
     trees = [(j, a) for j, a in enumerate(problem.attributes) if isinstance(a, Tree)]
     numbers = [(j, a) for j, a in enumerate(problem.attributes) if isinstance(a, Numbers)]
     combinations = math.prod(tree.height for _, tree in trees)
-    if combinations * max(1, len(numbers)) > MOST_BOXES:
+    if combinations * max(1, len(numbers)) * len(problem.counts) > MOST_BOXES:
         return None
     bound = np.zeros(len(problem.counts))
-    for number in numbers or [None]:  # each alone is a bound, so their maximum is
+    lines: list[tuple[int, Numbers] | None] = [*numbers] or [None]
+    for number in lines:  # each alone is a bound, so their maximum is
         bound = np.maximum(bound, _box_with(problem, k, trees, number, progress))
     return np.maximum(bound - 1e-9, 0.0)
 
@@ -111,26 +115,49 @@ def _box_with(
     progress: Progress,
 ) -> Floats:
     best = np.full(len(problem.counts), np.inf)
+    losses, keys = [], []
+    for j, tree in trees:
+        node = tree.path[:, problem.ranks[:, j]]
+        losses.append(problem.weights[j] * tree.node_loss[node])
+        keys.append(node)
+    sizes = [len(tree.lo) for _, tree in trees]
     choices = list(itertools.product(*(range(tree.height) for _, tree in trees)))
+    share = problem.counts / problem.rows
+    means = [[float(loss[depth] @ share) for depth in range(len(loss))] for loss in losses]
+    # Cheap ones first: what they find leaves fewer tuples for which a dear one can still be the cheapest.
+    choices.sort(key=lambda depths: sum(mean[depth] for mean, depth in zip(means, depths, strict=True)))
     for done, depths in enumerate(choices):
         progress(done, len(choices))
-        loss = np.zeros(len(problem.counts))
-        key = np.zeros(len(problem.counts), dtype=np.int64)
-        for (j, tree), depth in zip(trees, depths, strict=True):
-            node = tree.path[depth][problem.ranks[:, j]]
-            loss += problem.weights[j] * tree.node_loss[node]
-            key = np.unique(key * len(tree.lo) + node, return_inverse=True)[1].reshape(-1)
-        if (loss >= best).all():
+        loss = sum((part[depth] for part, depth in zip(losses, depths, strict=True)), np.zeros(len(best)))
+        open_ones = loss < best
+        if not open_ones.any():
             continue
+        key = _mixed([part[depth] for part, depth in zip(keys, depths, strict=True)], sizes, len(best))
+        some = np.flatnonzero(np.isin(key, key[open_ones])) if open_ones.mean() < 0.5 else np.arange(len(best))
         if number is None:
-            rows = np.bincount(key, weights=problem.counts)[key]
+            _, place = np.unique(key[some], return_inverse=True)
+            rows = np.bincount(place.reshape(-1), weights=problem.counts[some])[place.reshape(-1)]
             width = np.where(rows >= k, 0.0, np.inf)
         else:
             j, line = number
-            width = problem.weights[j] * _narrowest(key, problem.ranks[:, j], problem.counts, line, k)
-        best = np.minimum(best, loss + width)
+            found = _narrowest(key[some], problem.ranks[some, j], problem.counts[some], line, k)
+            width = problem.weights[j] * found
+        best[some] = np.minimum(best[some], loss[some] + width)
     progress(len(choices), len(choices))
     return best
+
+
+def _mixed(parts: list[Ints], sizes: list[int], length: int) -> Ints:
+    """One number for each combination of nodes, small enough to be multiplied by a rank."""
+    key = np.zeros(length, dtype=np.int64)
+    largest = 1
+    for part, size in zip(parts, sizes, strict=True):
+        if largest * size > 2**40:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+            largest = int(key.max()) + 1
+        key = key * size + part
+        largest *= size
+    return key
 
 
 def _narrowest(key: Ints, rank: Ints, counts: Ints, line: Numbers, k: int) -> Floats:
@@ -139,7 +166,7 @@ def _narrowest(key: Ints, rank: Ints, counts: Ints, line: Numbers, k: int) -> Fl
     cells, place = np.unique(key * size + rank, return_inverse=True)
     place = place.reshape(-1)
     rows = np.bincount(place, weights=counts).astype(np.int64)
-    group, value = cells // size, cells % size
+    group, value = np.unique(cells // size, return_inverse=True)[1].reshape(-1), cells % size
     before = np.concatenate([[0], np.cumsum(rows)])
     # From each cell the first one at which k rows are reached; it must be of the same class.
     end = np.searchsorted(before, before[:-1] + k, side="left") - 1

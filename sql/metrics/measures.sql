@@ -71,7 +71,8 @@ from {others} as others
 join (values
     ('kl_divergence', 'sum of p · log2(p / printed p) over tuples', '0 or more, bits', 'Kifer & Gehrke 2006, in Goldberger & Tassa 2010'),
     ('information_distortion', 'sum of squared distances from class centres, weights 1 / columns', '0 or more', 'Chiu & Tsai 2007'),
-    ('information_distortion_own', 'the same with the learned weights', '0 or more', 'Chiu & Tsai 2007')
+    ('information_distortion_own', 'the same with the learned weights', '0 or more', 'Chiu & Tsai 2007'),
+    ('lower_bound', 'a gcp that no k-anonymous release of the source goes below', '0 to gcp', 'sqlanon')
 ) as known(name, formula, "range", source) on known.name = others.measure
 union all
 select measure, sensitive, cast(measured as double), formula, "range", better, 'Goldberger & Tassa 2010'

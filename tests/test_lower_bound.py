@@ -1,0 +1,53 @@
+"""anon.lower_bound: what nobody can go below, from SQL and in every release's metrics."""
+
+import duckdb
+import pytest
+
+import sqlanon
+from sqlanon import samples
+
+
+@pytest.fixture
+def con() -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect()
+    sqlanon.load(con)
+    samples.create(con, "microdata")
+    return con
+
+
+def test_the_papers_example_is_above_its_bound_and_the_bound_is_stored_with_the_release(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    bounds = dict(con.execute("from anon.lower_bound('microdata', quasi := ['age', 'zip'], k := 2)").fetchall())
+    release = sqlanon.anonymize(con, "microdata", ["age", "zip"], 2, name="pub")
+    # Two columns of numbers: the box bound takes one of them for free, so the pair bound is the better one.
+    assert 0 < bounds["box"] < bounds["pair"] <= bounds["gcp"] <= release.metrics()["gcp"]
+    assert release.metrics()["lower_bound"] == pytest.approx(bounds["gcp"])
+    assert con.execute("select value from anon.utility('pub') where measure = 'lower_bound'").fetchall() == [
+        (pytest.approx(bounds["gcp"]),)
+    ]
+
+
+def test_k_identical_rows_may_lose_nothing_and_all_different_ones_must_lose(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute(
+        "create table same as select 1 as a from range(5); create table other as select range as a from range(5)"
+    )
+    assert con.execute("select gcp from anon.lower_bound('same', quasi := ['a'], k := 5)").fetchall() == [(0,)] * 3
+    ((gcp,),) = con.execute(
+        "select gcp from anon.lower_bound('other', quasi := ['a'], k := 5) where bound = 'gcp'"
+    ).fetchall()
+    assert gcp == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("'microdata', quasi := ['age'], k := 99", "has only 7 rows"),
+        ("'microdata', quasi := ['agee']", "Did you mean 'age'"),
+        ("'microdata'", "quasi is missing"),
+        ("'nothing', quasi := ['age']", "does not exist"),
+    ],
+)
+def test_bad_input_is_explained(con: duckdb.DuckDBPyConnection, call: str, message: str) -> None:
+    with pytest.raises(duckdb.Error, match=message):
+        con.execute(f"from anon.lower_bound({call})").fetchall()
