@@ -87,7 +87,7 @@ def test_a_release_may_have_any_name(con: sqlanon.Connection, name: str) -> None
     quoted = '"' + name.replace('"', '""') + '"'
     assert con.execute(VIEW.replace("pub", quoted)).fetchall()[0][1:4] == (4, 2, 2)
     assert ages(con, quoted) == AGES
-    assert con.execute("select name from anon.releases").fetchall() == [(name,)]
+    assert con.execute("select table_name from anon.releases").fetchall() == [(name,)]
     con.execute(f"drop anonymized view {quoted}")
     assert tables(con) == before
 

@@ -84,7 +84,7 @@ def test_a_process_that_ends_in_an_error_of_ours_shows_no_leaks() -> None:
     )
     assert done.returncode == 1
     assert "leaked" not in done.stderr
-    assert "Column 'nope' is not in 'people'" in done.stderr.splitlines()[-1]
+    assert "Invalid Input Error: Column 'nope' is not in 'people'" in done.stderr
 
 
 def test_a_file_is_loaded_once_and_for_all(tmp_path: Path) -> None:
