@@ -312,10 +312,10 @@ def _register(
 ) -> None:
     if target.kind == "view":
         secure = "secure " if _has_secure_views(con, _unquoted(_database(anon))) else ""
-        run(
-            con,
-            f"create {secure}view {target.shown} as select {names(planned.columns)} from {target.storage}",
-        )
+        # Without its database's name where that is the current one: the file may be renamed or attached as another.
+        ((current,),) = run(con, "select current_database()")
+        storage = target.storage.removeprefix(f"{quoted(current)}.")
+        run(con, f"create {secure}view {target.shown} as select {names(planned.columns)} from {storage}")
     mark = f"sqlanon release {uuid.uuid4()}"
     run(con, f"comment on {target.kind} {target.shown} is {literal(mark)}")
     run(
