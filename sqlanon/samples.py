@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlanon.errors import CatalogError, PolicyError, not_one_of
+from sqlanon.sqltext import name as quoted
 
 SAMPLES: tuple[str, ...] = ("patients", "problems", "microdata", "adult")
 
@@ -162,7 +163,7 @@ def create(
     source = f"sqlanon_sample_{uuid.uuid4().hex}"
     con.register(source, frame)
     try:
-        con.execute(f"create or replace table {_quoted(target)} as select {columns} from {source}")
+        con.execute(f"create or replace table {quoted(target)} as select {columns} from {source}")
     except duckdb.CatalogException as error:
         raise CatalogError(f"Sample '{name}' cannot be table '{target}': {error}. Try another name.") from error
     finally:
@@ -184,10 +185,6 @@ def hierarchy_rows(name: str) -> dict[str, list[tuple[str, ...]]]:
 def _check_known(name: str) -> None:
     if name not in SAMPLES:
         raise CatalogError(not_one_of("sample", name, SAMPLES))
-
-
-def _quoted(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 def _small(name: str) -> Any:
