@@ -42,7 +42,7 @@ ANSWER = "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[])"
 
 _instances: dict[str, Instance] = {}
 _numbers = itertools.count(1)
-_reports: dict[str, dict[str, Any]] = {}
+_reports: dict[str, dict[str, Any] | None] = {}
 
 
 class Instance:
@@ -251,7 +251,7 @@ def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray
             groups = method.cluster(merged, request["k"], rng, report, **request["parameters"])
             groups = spread(groups, place, problem.counts)
         groups = repair(problem, groups, report)
-    if request["run"] is not None:
+    if request["run"] in _reports:
         bound = lower_bounds(problem.merged()[0], request["k"], lambda *done, **facts: None, is_brief=True)
         _reports[request["run"]] = groups.report | {
             "information_distortion": information_distortion(problem, groups),
@@ -260,9 +260,16 @@ def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray
     return _dealt(groups)
 
 
+def await_report() -> str:
+    """A name for a run whose core's report is wanted."""
+    token = str(next(_numbers))
+    _reports[token] = None
+    return token
+
+
 def take_report(run: str) -> dict[str, Any]:
     """What the core of a named run told beside its groups."""
-    return _reports.pop(run, {})
+    return _reports.pop(run, None) or {}
 
 
 def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:

@@ -16,7 +16,7 @@ import duckdb
 from sqlanon import progress
 from sqlanon.attributes import attributes_of
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import now, our_errors, run, take_report, transaction
+from sqlanon.engine import await_report, now, our_errors, run, take_report, transaction
 from sqlanon.errors import (
     BrokenPromiseError,
     CatalogError,
@@ -115,10 +115,10 @@ def anonymize(
         anon = anon_schema(raw)
         target = _Target.named(raw, anon, name, kind, replace)
         with _steady(raw, source) as found:
-            token = f"{id(raw)}-{next(_numbers)}"
+            token = await_report()
             planned = plan(found, policy, attributes_of(found, policy, hierarchies(raw, anon), anon), token)
-            if target.name is not None and replace:
-                _remove(raw, anon, target.name)
+            if target.name is not None:
+                _remove(raw, anon, target.name)  # the one to replace, or what the catalog remembers of a dropped one
             temporary = "temporary " if target.name is None else ""
             run(raw, f"create {temporary}table {target.storage} as {planned.sql}")
             learned = take_report(token)

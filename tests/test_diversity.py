@@ -1,6 +1,7 @@
 """l-diversity: every method keeps it, it is verified as printed, and an illegal l says the largest legal one."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -16,6 +17,7 @@ from sqlanon import samples
 from sqlanon.errors import BrokenPromiseError, DataError, PolicyError
 
 QUASI = ["age", "education", "sex"]
+ADULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult_45222.csv"
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +143,11 @@ def test_learned_weights_come_with_the_release_and_stay_with_it() -> None:
         release = sqlanon.anonymize(con, "t", ["a", "b"], 5, method="wfcmeans", name="pub")
         assert len(release.learned["weights"]) == 2
         assert sqlanon.open_release(con, "pub").learned == release.learned
+
+
+@pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not here")
+def test_the_largest_legal_l_of_adult_is_that_of_paper_002(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("create or replace temporary table whole as select *, 1 as everyone from read_csv($1)", [str(ADULT)])
+    for column, expected in (("salary_class", 1.3295), ("education", 3.06)):
+        ((found,),) = con.execute(f"select anon.l_diversity('whole', ['everyone'], '{column}')").fetchall()
+        assert found == pytest.approx(expected, abs=5e-3 if column == "education" else 5e-5)

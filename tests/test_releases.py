@@ -342,3 +342,14 @@ def test_policy_and_options_together_are_refused(con: Con) -> None:
         sqlanon.anonymize(con, "patients", policy=policy, k=5)
     with pytest.raises(SqlanonError, match=r"Unknown kind 'vieww'.*Did you mean 'view'"):
         make(con, name="pub", kind="vieww")
+
+
+def test_a_release_whose_table_was_dropped_by_hand_can_be_made_again() -> None:
+    with sqlanon.connect() as con:
+        samples.create(con.duckdb, "patients")
+        for _ in range(2):
+            sqlanon.anonymize(con, "patients", ["age", "sex"], 4, name="pub")
+            con.execute("drop table pub")
+        sqlanon.anonymize(con, "patients", ["age", "sex"], 4, name="pub")
+        assert con.execute("select count(*) from anon.releases").fetchall() == [(1,)]
+        assert len(con.execute("from anon.utility('pub')").fetchall()) == 15
