@@ -6,9 +6,8 @@ import argparse
 import csv
 import json
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,12 @@ from sqlanon.task import predict
 from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
 
-QUIET_FOR = 1.0
-"""Seconds before progress is shown."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     parsed = _parser().parse_args(arguments)
     try:
-        with _progress():
+        with nullcontext() if parsed.run is _shell else progress.bar():
             return int(parsed.run(parsed) or 0)
     except BrokenPromiseError as problem:
         return _say(problem, 1)
@@ -366,35 +362,3 @@ def _hierarchy(arguments: argparse.Namespace) -> None:
             ways = ("csv", "table", "query", "edges", "intervals", "prefix", "dates", "flat")
             given = {key: getattr(arguments, key) for key in (*ways, "anchor", "below", "above", "on", "replace")}
             _create_hierarchy(con, arguments.name, {key: value for key, value in given.items() if value is not None})
-
-
-@contextmanager
-def _progress() -> Iterator[None]:
-    """A bar on the terminal for work that takes longer than a moment; nothing at all elsewhere."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    bar = Progress(console=Console(stderr=True), transient=True)
-    start = time.monotonic()
-    tasks: dict[str, Any] = {}
-
-    def show(method: str, done: int, total: int, facts: dict[str, float]) -> None:
-        if time.monotonic() - start < QUIET_FOR:
-            return
-        if not tasks:
-            bar.start()
-        if method not in tasks:
-            tasks[method] = bar.add_task(method, total=total)
-        bar.update(tasks[method], completed=done, total=total)
-        if facts:
-            told = ", ".join(f"{fact} {value:.4g}" for fact, value in facts.items())
-            bar.update(tasks[method], description=f"{method}: {told}")
-
-    try:
-        with progress.listening(show):
-            yield
-    finally:
-        bar.stop()

@@ -7,7 +7,9 @@ thread and looked at whenever a core reports.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +18,9 @@ from sqlanon.errors import InterruptedRunError
 
 Listener = Callable[[str, int, int, dict[str, float]], None]
 """Called with (method, done, total, facts): facts are what the method tells, such as moves and the loss so far."""
+
+QUIET_FOR = 1.0
+"""Seconds before a bar is shown."""
 
 _listeners: list[Listener] = []
 _interrupts = 0
@@ -44,6 +49,38 @@ def running(method: str) -> Iterator[Callable[..., None]]:
             listener(method, done, total, facts)
 
     yield report
+
+
+@contextmanager
+def bar() -> Iterator[None]:
+    """Show a bar on the terminal for work that takes longer than a moment; nothing at all elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    shown = Progress(console=Console(stderr=True), transient=True)
+    start = time.monotonic()
+    tasks: dict[str, Any] = {}
+
+    def show(method: str, done: int, total: int, facts: dict[str, float]) -> None:
+        if time.monotonic() - start < QUIET_FOR:
+            return
+        if not tasks:
+            shown.start()
+        if method not in tasks:
+            tasks[method] = shown.add_task(method, total=total)
+        told = ", ".join(f"{fact} {value:.4g}" for fact, value in facts.items())
+        shown.update(tasks[method], completed=done, total=total)
+        if told:
+            shown.update(tasks[method], description=f"{method}: {told}")
+
+    try:
+        with listening(show):
+            yield
+    finally:
+        shown.stop()
 
 
 def watch_interrupts() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 
+from sqlanon import progress
 from sqlanon.connection import Connection
 from sqlanon.errors import SqlanonError
 from sqlanon.statements import split_script
@@ -34,9 +35,11 @@ def shell(con: Connection, history: Path | None = None) -> None:
         if not pending.strip() and line.strip().lower() in (".quit", ".exit", "exit", "quit"):
             return
         statements, pending = split_script(pending + line + "\n")
+        pending = pending if pending.strip() else ""
         for statement in statements:
             try:
-                run_script(con, statement)
+                with progress.bar():
+                    run_script(con, statement.strip())
             except (SqlanonError, duckdb.Error) as problem:
                 print(f"{problem}", file=sys.stderr)
             except KeyboardInterrupt:
