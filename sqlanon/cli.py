@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--weight", action="append", type=_pair, metavar="COLUMN=NUMBER", help="a column's weight")
     add.add_argument("--ranges", choices=RANGES, help="numbers as text [25-30], or as two typed columns")
     add.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
+    add.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
     add.add_argument("--seed", type=int, help="the same seed gives the same groups")
     for parameter, methods in _parameters().items():
         kind = {"type": _number} if not parameter.choices else {"choices": parameter.choices}
@@ -225,7 +226,7 @@ def _anonymize(arguments: argparse.Namespace) -> None:
     given = (
         options
         | parameters
-        | {key: getattr(arguments, key) for key in ("k", "l", "method", "ranges", "represent", "seed")}
+        | {key: getattr(arguments, key) for key in ("k", "l", "method", "ranges", "represent", "refine", "seed")}
     )
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: _weight(column, text) for column, text in arguments.weight or []}

@@ -48,7 +48,7 @@ def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[s
     for column, hierarchy in bound.items():
         create_hierarchy(con, hierarchy, rows=hierarchy_rows("adult")[column], replace=True)
     say(f"A census table of {rows:,} people, {len(ADULT)} quasi-identifiers, k = 10")
-    for method in ("kaca", "kacpc"):
+    for method in ("auto", "kaca", "kacpc"):
         start = time.perf_counter()
         found = anonymize(con, "adult", ADULT, 10, method=method, sensitive=["occupation"], hierarchies=bound)
         say(f"  {method:6} {time.perf_counter() - start:5.1f} s   {summary(found)}")

@@ -28,6 +28,7 @@ from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
+from sqlanon.udfs.refine import refine
 from sqlanon.udfs.wfcmeans import information_distortion
 
 Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
@@ -251,6 +252,8 @@ def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray
             groups = method.cluster(merged, request["k"], rng, report, **request["parameters"])
             groups = spread(groups, place, problem.counts)
         groups = repair(problem, groups, report)
+        if request["refine"]:
+            groups = refine(problem, groups, request["k"], rng, report)
     if request["run"] in _reports:
         bound = lower_bounds(problem.merged()[0], request["k"], lambda *done, **facts: None, is_brief=True)
         _reports[request["run"]] = groups.report | {

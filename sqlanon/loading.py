@@ -111,10 +111,8 @@ def load(con: Any) -> None:
 def schema_sql() -> list[str]:
     """The statements that make the tables and macros."""
     options = {"quasi": "null", "k": "5", "method": literal(DEFAULT_METHOD)}
-    options |= dict.fromkeys(
-        ("sensitive", "l", "keep", "unsafe_keep", "hierarchies", "weights", "ranges", "represent", "seed", *PARAMETERS),
-        "null",
-    )
+    plain = ("sensitive", "l", "keep", "unsafe_keep", "hierarchies", "weights", "ranges", "represent", "refine", "seed")
+    options |= dict.fromkeys((*plain, *PARAMETERS), "null")
     fragments = {
         "parameters": ", ".join(f"{option} := {default}" for option, default in options.items()),
         "request": ", ".join(f"{option}: {option}" for option in ("source", *options)),

@@ -18,7 +18,7 @@ from sqlanon.udfs.methods import METHODS
 RANGES = ("text", "columns")
 REPRESENTATIONS = ("closure", "center")
 COSTS_THAT_SEE_SENSITIVE = ("pmi", "wmi")
-DEFAULT_METHOD = "kaca"
+DEFAULT_METHOD = "auto"
 
 PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
 """The parameters of all methods: options of a policy like any other."""
@@ -41,6 +41,7 @@ class Policy:
     weights: column → weight in the distances and losses (default 1).
     ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max.
     represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
+    refine: polish the method's groups by a search for less loss; `auto` does so by itself.
     seed: the same seed gives the same groups.
     parameters: the method's own parameters, such as beta.
     """
@@ -56,6 +57,7 @@ class Policy:
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "text"
     represent: str = "closure"
+    refine: bool = False
     seed: int = 0
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
@@ -72,8 +74,17 @@ class Policy:
         object.__setattr__(self, "method", self.method.lower())
         if self.ranges not in RANGES:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
+        if not isinstance(self.refine, bool):
+            raise PolicyError(f"refine is {self.refine!r}; it must be true or false")
         if self.represent not in REPRESENTATIONS:
             raise PolicyError(not_one_of("represent option", str(self.represent), REPRESENTATIONS))
+        for parameter in self.parameters:
+            owners = [m.name for m in METHODS.values() if parameter in {p.name for p in m.parameters}]
+            if owners and self.method not in owners:
+                listed = ", ".join(owners)
+                raise PolicyError(
+                    f"'{parameter}' is an option of {listed}, not of {self.method}: method = '{owners[0]}'"
+                )
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
         _check_diversity(self)
         object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies))

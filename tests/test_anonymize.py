@@ -128,7 +128,7 @@ def test_explain_shows_a_plan_and_runs_no_core(con: Con, monkeypatch: pytest.Mon
     def run(*_: Any) -> Groups:
         raise AssertionError("the core ran")
 
-    monkeypatch.setitem(engine.METHODS, "kaca", dataclasses.replace(METHODS["kaca"], cluster=run))
+    monkeypatch.setitem(engine.METHODS, "auto", dataclasses.replace(METHODS["auto"], cluster=run))
     assert rows(con, f"explain from {BY_SEX_AND_AGE}")
 
 
@@ -168,10 +168,8 @@ def test_the_same_seed_gives_the_same_release_whatever_the_threads_and_the_row_o
 
 
 def test_another_seed_may_give_other_groups(con: Con) -> None:
-    releases = {
-        frozenset(multiset(rows(con, f"from anon.anonymize('patients', quasi := ['age'], k := 3, seed := {seed})")))
-        for seed in range(6)
-    }
+    call = "from anon.anonymize('patients', quasi := ['age'], k := 3, method := 'kaca'"
+    releases = {frozenset(multiset(rows(con, f"{call}, seed := {seed})"))) for seed in range(6)}
     assert len(releases) > 1
 
 
@@ -321,9 +319,12 @@ def test_a_heavier_attribute_is_generalized_less(shared: Con, method: str, heavy
     assert {x for (x,) in found} == expected
 
 
+KACA = "method := 'kaca', threshold := 0.05"
+
+
 def test_outliers_beyond_the_threshold_are_suppressed_and_hide_among_themselves(con: Con) -> None:
     con.execute("create table people as select unnest([1, 2, 3, 4, 5000, 9000]) as x, unnest(range(6)) as id")
-    call = "anon.anonymize('people', quasi := ['x'], k := 2, threshold := 0.05, unsafe_keep := ['id'])"
+    call = f"anon.anonymize('people', quasi := ['x'], k := 2, {KACA}, unsafe_keep := ['id'])"
     printed = by_id(con, call)
     assert printed[4] == printed[5] == "*"
     assert "*" not in [printed[row] for row in range(4)]
@@ -334,7 +335,7 @@ def test_suppressed_rows_print_a_star_in_every_quasi_identifier(con: Con) -> Non
         "create table people as select unnest([1, 2, 3, 4, 5000, 9000]) as x, "
         "unnest(['a', 'a', 'a', 'a', 'b', 'b']) as y, unnest(range(6)) as id"
     )
-    call = "anon.anonymize('people', quasi := ['x', 'y'], k := 2, threshold := 0.05, unsafe_keep := ['id'])"
+    call = f"anon.anonymize('people', quasi := ['x', 'y'], k := 2, {KACA}, unsafe_keep := ['id'])"
     printed = by_id(con, call)
     assert printed[4] == printed[5] == ("*", "*")
     assert by_id(con, call.replace("k := 2", "k := 2, ranges := 'columns'"))[4] == (None, None, "*")
@@ -342,7 +343,10 @@ def test_suppressed_rows_print_a_star_in_every_quasi_identifier(con: Con) -> Non
 
 def test_a_lonely_outlier_is_generalized_rather_than_printed_alone(con: Con) -> None:
     con.execute("create table people as select unnest([1, 2, 3, 4, 5000]) as x, unnest(range(5)) as id")
-    printed = by_id(con, "anon.anonymize('people', quasi := ['x'], k := 2, threshold := 0.05, unsafe_keep := ['id'])")
+    printed = by_id(
+        con,
+        f"anon.anonymize('people', quasi := ['x'], k := 2, {KACA}, unsafe_keep := ['id'])",
+    )
     assert printed[4].startswith("[")
     assert min(Counter(printed.values()).values()) >= 2
 
@@ -452,7 +456,7 @@ def everybody_alone(problem: Problem, *_: Any, **__: Any) -> Groups:
 def test_a_core_that_breaks_k_is_caught_on_the_printed_values_and_nothing_is_stored(
     con: Con, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(engine.METHODS, "kaca", dataclasses.replace(METHODS["kaca"], cluster=everybody_alone))
+    monkeypatch.setitem(engine.METHODS, "auto", dataclasses.replace(METHODS["auto"], cluster=everybody_alone))
     with pytest.raises(duckdb.Error, match="A printed class holds only 1 rows, k is 4: nothing is released"):
         con.execute(f"create table pub as from {BY_SEX_AND_AGE}")
     with pytest.raises(duckdb.Error, match="A printed class holds only 1 rows"):

@@ -57,6 +57,7 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "weights": {"age": 2.5},
             "ranges": "columns",
             "represent": "closure",
+            "refine": False,
             "seed": 3,
             "beta": 1.0,
             "threshold": 0.9,

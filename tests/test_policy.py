@@ -125,14 +125,19 @@ def test_none_means_not_given() -> None:
 
 
 def test_another_methods_parameter_is_refused() -> None:
-    with pytest.raises(PolicyError, match="kacpc option 'beta'"):
+    with pytest.raises(PolicyError, match="'beta' is an option of kaca, wfcmeans, not of kacpc"):
         policy(method="kacpc", beta=1)
 
 
 @pytest.mark.parametrize("beta", [-1, 11, NAN, INF, True, "1", [1]])
 def test_a_parameter_out_of_its_range_is_refused_with_the_range(beta: Any) -> None:
     with pytest.raises(PolicyError, match=r"beta is .*from 0 to 10"):
-        policy(beta=beta)
+        policy(method="kaca", beta=beta)
+
+
+def test_another_methods_parameter_says_whose_it_is() -> None:
+    with pytest.raises(PolicyError, match="'threshold' is an option of kaca, not of auto: method = 'kaca'"):
+        policy(threshold=0.5)
 
 
 @pytest.mark.parametrize("weight", [0, -1, NAN, INF, True, "1", None])
@@ -274,6 +279,7 @@ def test_a_toml_file_gives_the_policy_its_options_give(tmp_path: Path) -> None:
         {
             "quasi": ["age", "postnummer å"],
             "k": 7,
+            "method": "kaca",
             "sensitive": ["diagnosis"],
             "beta": 1,
             "hierarchies": {"age": "decades"},

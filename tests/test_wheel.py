@@ -4,14 +4,16 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = [
-    pytest.mark.skipif(find_spec("build") is None, reason="the package build is not installed"),
+    pytest.mark.skipif(
+        "build" not in {found.name for found in distributions()}, reason="the package build is not installed"
+    ),
     pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="not in a checkout"),
 ]
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from sqlanon.udfs.method import Method
 
-from sqlanon.udfs import bisecting, kaca, kacpc, sequential, wfcmeans
+from sqlanon.udfs import auto, bisecting, kaca, kacpc, peel, sequential, wfcmeans
 
 METHODS: dict[str, Method] = {
-    method.name: method for method in (kaca.METHOD, kacpc.METHOD, bisecting.METHOD, sequential.METHOD, wfcmeans.METHOD)
+    method.name: method
+    for method in (
+        auto.METHOD,
+        peel.METHOD,
+        kaca.METHOD,
+        kacpc.METHOD,
+        bisecting.METHOD,
+        sequential.METHOD,
+        wfcmeans.METHOD,
+    )
 }

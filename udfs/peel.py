@@ -1,0 +1,253 @@
+"""Peel: from the finest full-domain generalization to the coarsest, whatever has company leaves as a group.
+
+A full-domain generalization takes every attribute to one of its levels: a tree to a level of its nodes, numbers to bins
+of one width. All of them are listed, in the order of what they cost the table's rows on average (NCP, paper 000), and
+each looks at the tuples that are still there: a class of k rows or more, l-diverse if l is asked for, becomes a group
+and leaves. Groups are printed as their closures, so a group costs what its members need and no more. Ours: full-domain
+generalization is Samarati's (TKDE 2001), giving each class its own level is what makes it local.
+
+Time O(s E d) for s generalizations of E distinct tuples with d attributes, and less as tuples leave; memory O(E h) for
+h levels of all attributes together. Good at any size and at large k, and as a start for `refine`: it is nothing but one
+GROUP BY after another.
+
+Decided:
+- Numbers have the levels "value", bins of one width after the other, and "any". Widths grow from twice the median
+  distance of neighbours, but no less than 1/64 of the line, by the factor 2^(1/f), and every width comes with f
+  places for its first edge. f is the largest of 0.5, 1, 2, 3 and 4 with which the lattice has no more than `steps`
+  generalizations. NULL has a bin of its own at all levels but "any".
+- A lattice of more than `steps` generalizations even so is sampled, evenly where it can be listed; otherwise a share
+  of the way to the top is drawn for every step, and each attribute's level around it. The top is always the last step.
+- Steps of equal cost come in the order of their levels, the first attribute's first.
+- Rows left at the top, fewer than k or not l-diverse, join the group whose loss they raise least, as one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from sqlanon.udfs.method import Method, Parameter, Progress
+from sqlanon.udfs.problem import Attribute, Bools, Floats, Groups, Ints, Numbers, Problem, Tree
+
+from sqlanon.udfs import diversity
+
+BINS = 64
+"""Numbers are cut into so many bins at most."""
+FINENESS = (4.0, 3.0, 2.0, 1.0, 0.5)
+LISTED = 2**22
+"""Lattices up to this size are listed, larger ones are only drawn from."""
+STORED = 8
+"""Attributes of up to so many levels have their hashes stored by tuple, the others by rank."""
+PAUSES = 100
+"""How often progress is told."""
+KEY = 2**62
+"""The largest number of classes that are told apart by one number."""
+
+
+def cluster(problem: Problem, k: int, rng: np.random.Generator, progress: Progress, *, steps: int = 20_000) -> Groups:
+    """Walk down the list of generalizations. Only a lattice larger than `steps` is drawn from at random."""
+    problem.need_rows(k)
+    diversity.check_legal(problem)
+    lattice = fitting_lattice(problem.attributes, steps)
+    columns = zip(problem.attributes, lattice, problem.ranks.T, strict=True)
+    losses = [level_losses(*column, problem.counts) for column in columns]
+    order = walk(losses, problem.weights, steps, rng)
+    table = Table(problem, lattice)
+    pause = max(1, len(order) // PAUSES)
+    for number, step in enumerate(order.tolist()):
+        if number % pause == 0:
+            progress(number, len(order))
+        table.peel(step, k)
+        if not table.left:
+            break
+    progress(len(order), len(order))
+    return table.groups()
+
+
+def fitting_lattice(attributes: tuple[Attribute, ...], steps: int) -> list[list[Ints]]:
+    """The levels of all attributes, numbers as fine as `steps` allows."""
+    for fineness in FINENESS:
+        lattice = [levels(attribute, fineness) for attribute in attributes]
+        if math.prod(len(codes) for codes in lattice) <= steps:
+            break
+    return lattice
+
+
+def levels(attribute: Attribute, fineness: float = 1.0) -> list[Ints]:
+    """The class of each rank at every level, from the finest to a single class."""
+    if isinstance(attribute, Tree):
+        codes = [np.unique(attribute.lo[step], return_inverse=True)[1] for step in attribute.path[::-1]]
+    else:
+        every = np.arange(len(attribute.at))
+        codes = [every, *_bins(attribute, fineness), np.zeros(len(every), dtype=np.int64)]
+    distinct = codes[:1]
+    for code in codes[1:]:
+        if not np.array_equal(code, distinct[-1]):
+            distinct.append(code)
+    return distinct
+
+
+def _bins(numbers: Numbers, fineness: float) -> list[Ints]:
+    """The bin of each number for one width and first edge after the other."""
+    unit = numbers.unit
+    known = unit[~np.isnan(unit)]
+    if len(known) < 3:
+        return []
+    width = max(2 * float(np.median(np.diff(known))), 1 / BINS)
+    edges = max(1, int(fineness))
+    found = []
+    while width < 1:
+        for edge in range(edges):
+            # A little off, so that rounding takes no value out of the bin that starts with it.
+            place = np.floor(unit / width + edge / edges + 1e-9)
+            found.append(np.unique(np.where(np.isnan(unit), -1.0, place), return_inverse=True)[1])
+        width *= 2 ** (1 / fineness)
+    return found
+
+
+def level_losses(attribute: Attribute, codes: list[Ints], ranks: Ints, counts: Ints) -> Floats:
+    """What the table's rows lose on average at each level."""
+    every = np.arange(len(codes[0]))
+    share = np.bincount(ranks, weights=counts, minlength=len(every)) / counts.sum()
+    mean = []
+    for code in codes:
+        order = np.lexsort((every, code))
+        first = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0])
+        lo, hi = np.minimum.reduceat(every[order], first), np.maximum.reduceat(every[order], first)
+        mean.append(float(attribute.loss(lo, hi)[code] @ share))
+    return np.array(mean)
+
+
+def walk(losses: list[Floats], weights: Floats, steps: int, rng: np.random.Generator) -> Ints:
+    """The generalizations (steps × attributes, each its level), the cheapest first and the top last."""
+    sizes = np.array([len(loss) for loss in losses])
+    total = math.prod(sizes.tolist())
+    if total > LISTED:
+        share = rng.random((steps, 1))
+        found = np.unique(np.vstack([rng.binomial(sizes - 1, share), sizes - 1]), axis=0)
+    else:
+        some = np.arange(total) if total <= steps else np.sort(rng.permutation(total - 1)[: steps - 1])
+        found = np.stack(np.unravel_index(np.union1d(some, total - 1), sizes), axis=1)
+    cost = sum((weight * loss)[level] for weight, loss, level in zip(weights, losses, found.T, strict=True))
+    cost = np.round(cost, 9)  # equal sums of different parts are ties on every machine
+    is_top = (found == sizes - 1).all(axis=1)
+    return np.asarray(found[np.lexsort((cost, is_top))])
+
+
+class Table:
+    """The tuples that have no group yet, and the group of those that have."""
+
+    def __init__(self, problem: Problem, lattice: list[list[Ints]]) -> None:
+        self.problem = problem
+        self.group = np.full(len(problem.counts), -1)
+        self.count = 0
+        self.tuple = np.arange(len(problem.counts))
+        self.rows = problem.counts.astype(np.float64)
+        self.left = len(self.tuple)
+        self.lattice = lattice
+        self.ranks = np.ascontiguousarray(problem.ranks.T)
+        # A class's hash is the sum of one random number per attribute, times the class there.
+        odd = np.random.default_rng(0).integers(2**63, size=len(lattice), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        self.hashes = [
+            [code.astype(np.uint64) * factor for code in codes] for codes, factor in zip(lattice, odd, strict=True)
+        ]
+        self.is_stored = [len(codes) <= STORED for codes in lattice]
+        for j in np.flatnonzero(self.is_stored):
+            self.hashes[j] = [code[self.ranks[j]] for code in self.hashes[j]]
+
+    def peel(self, step: list[int], k: int) -> None:
+        """Give a group to every class that is large enough at this generalization."""
+        some = self._crowded(step, k)
+        if not some.size:
+            return
+        key = self._classes(step, some)
+        is_group = np.bincount(key, weights=self.rows[some]) >= k
+        if self.problem.l is not None:
+            is_group &= self._is_diverse(key, some)
+        leaves = is_group[key]
+        if not leaves.any():
+            return
+        number = np.cumsum(is_group) - 1 + self.count
+        self.group[self.tuple[some[leaves]]] = number[key[leaves]]
+        self.count += int(is_group.sum())
+        self.rows[some[leaves]] = 0
+        self.left -= int(leaves.sum())
+        if 8 * self.left < 7 * len(self.tuple):
+            self._compact()
+
+    def _crowded(self, step: list[int], k: int) -> Ints:
+        """The tuples whose class may be large enough: those in a bucket with k rows, whatever else is in there.
+
+        Most steps find few groups or none. Adding up rows in buckets, in time O(E), spares sorting all tuples by class.
+        """
+        bits = max(4, len(self.tuple).bit_length() + 1)
+        bucket = np.zeros(len(self.tuple), dtype=np.uint64)
+        for j, level in enumerate(step):
+            code = self.hashes[j][level]
+            bucket += code if self.is_stored[j] else code[self.ranks[j]]
+        bucket >>= np.uint64(64 - bits)
+        places = bucket.view(np.int64)
+        is_crowded = np.bincount(places, weights=self.rows, minlength=1 << bits) >= k
+        return np.flatnonzero(is_crowded[places] & (self.rows > 0))
+
+    def _classes(self, step: list[int], some: Ints) -> Ints:
+        """The class of each of some tuples, numbered in the order of the attributes' classes."""
+        key, size = np.zeros(len(some), dtype=np.int64), 1
+        for codes, ranks, level in zip(self.lattice, self.ranks, step, strict=True):
+            classes = int(codes[level].max()) + 1
+            if size > KEY // classes:
+                key = np.unique(key, return_inverse=True)[1]
+                size = len(some)
+            key = key * classes + codes[level][ranks[some]]
+            size *= classes
+        return np.unique(key, return_inverse=True)[1]
+
+    def _is_diverse(self, key: Ints, some: Ints) -> Bools:
+        """Is each class l-diverse?"""
+        assert self.problem.sensitive is not None
+        assert self.problem.l is not None
+        rows = np.bincount(key, weights=self.rows[some])
+        is_diverse = np.ones(len(rows), dtype=bool)
+        for codes in self.problem.sensitive[self.tuple[some]].T:
+            pairs, pair = np.unique(key * (codes.max() + 1) + codes, return_inverse=True)
+            held = np.bincount(pair, weights=self.rows[some])
+            most = np.zeros(len(rows))
+            np.maximum.at(most, pairs // (codes.max() + 1), held)
+            is_diverse &= diversity.holds(most, rows, self.problem.l)
+        return is_diverse
+
+    def _compact(self) -> None:
+        """Forget the tuples that have a group; the order stays."""
+        left = np.flatnonzero(self.rows)
+        self.tuple, self.rows = self.tuple[left], self.rows[left]
+        self.ranks = np.ascontiguousarray(self.ranks[:, left])
+        for j in np.flatnonzero(self.is_stored):
+            self.hashes[j] = [code[left] for code in self.hashes[j]]
+
+    def groups(self) -> Groups:
+        """The groups, with those rows that found none in the one whose loss they raise least."""
+        if self.left:
+            self.group[self.group < 0] = self._home(self.group < 0) if self.count else 0
+        return Groups.collect(np.arange(len(self.group)), self.group, self.problem.counts)
+
+    def _home(self, rest: Bools) -> int:
+        """The group whose loss the rest raises least, for the rows of both."""
+        inside = Groups.collect(np.flatnonzero(~rest), self.group[~rest], self.problem.counts[~rest])
+        lo, hi, rows = inside.closure(self.problem)
+        ranks, more = self.problem.ranks[rest], int(self.problem.counts[rest].sum())
+        added = np.zeros(len(rows))
+        for j, (attribute, weight) in enumerate(zip(self.problem.attributes, self.problem.weights, strict=True)):
+            union = attribute.loss(np.minimum(lo[:, j], ranks[:, j].min()), np.maximum(hi[:, j], ranks[:, j].max()))
+            added += weight * (union * (rows + more) - attribute.loss(lo[:, j], hi[:, j]) * rows)
+        return int(np.round(added, 9).argmin())
+
+
+METHOD = Method(
+    name="peel",
+    paper="full-domain generalizations (Samarati, TKDE 2001) walked from the finest to the coarsest, class by class",
+    cost="O(s E d) time, O(E h) memory for s steps over E distinct tuples with d attributes of h levels",
+    use="large tables and large k; the start of auto",
+    cluster=cluster,
+    parameters=(Parameter("steps", 20_000, "how many generalizations are tried at most", low=1, is_whole=True),),
+    is_diverse=True,
+)
