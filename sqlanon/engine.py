@@ -61,7 +61,8 @@ class Instance:
         create("sqlanon_instance", self.say_key, [], "VARCHAR")
         create("sqlanon_cluster", cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
         create("sqlanon_bounds", bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
-        create("sqlanon_divergence", divergences, [f"{BOX}[]", f"{COUNTED}[]"], "DOUBLE", type="arrow")
+        lists = [f"{BOX}[]", f"{COUNTED}[]"]
+        create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
         create("sqlanon_shuffle", shuffle, ["BIGINT"], "UBIGINT", type="arrow", side_effects=True)
         for function, planner in self.planners.items():
             create(function, planner, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR")
@@ -156,7 +157,7 @@ def our_errors() -> Iterator[None]:
         if "Python exception occurred" in message:
             raise
         kind = BrokenPromiseError if message.startswith("A printed class") else DataError
-        raise kind(message.splitlines()[0]) from None
+        raise kind(message.strip().splitlines()[0]) from None
     except duckdb.InterruptException:
         raise InterruptedRunError("Interrupted; nothing was stored") from None
     except duckdb.CatalogException as problem:

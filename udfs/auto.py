@@ -33,9 +33,10 @@ class Effort:
 
     peel: int
     refine: int
+    heat: float = 0.0
 
 
-EFFORTS = {"fast": Effort(20_000, 10), "balanced": Effort(70_000, 150), "best": Effort(150_000, 4_000)}
+EFFORTS = {"fast": Effort(20_000, 10), "balanced": Effort(70_000, 300), "best": Effort(150_000, 6_000, heat=0.03)}
 
 
 def cluster(
@@ -57,9 +58,8 @@ def cluster(
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
-    return refine(
-        problem, groups, k, rng, _between(progress, TENTHS // 4, TENTHS), steps=rounds, seconds=seconds, clock=clock
-    )
+    rest = _between(progress, TENTHS // 4, TENTHS)
+    return refine(problem, groups, k, rng, rest, steps=rounds, seconds=seconds, heat=steps.heat, clock=clock)
 
 
 def _between(progress: Progress, low: int, high: int) -> Progress:

@@ -17,17 +17,22 @@ Decided:
 - The boxes that order the tuples are drawn for each step from: the two groups as they are; those with some attributes
   of the first narrowed to the value of a random tuple; the union of one to three random tuples against another or
   against nothing.
+- A pool of three is cut twice: the first part is the one whose rows gain most, each against a price near the pool's
+  mean loss, and the rest is cut between the other two groups.
 - The rows of a tuple may part, where a part then has exactly k rows.
 - Where l is asked for, a cut counts only if all its groups are l-diverse. Suppressed rows stay suppressed.
-- It stops early after `PATIENCE` steps without any gain, if seconds are not given.
+- heat > 0 is simulated annealing: a pool also keeps a new cut that loses more, the less likely the more it loses, and
+  the best clustering of all is returned. Heat falls with the square of what is left of the budget, and is 0 in its last
+  twentieth. It pays on long runs only.
+- Without heat and seconds, it stops early after `PATIENCE` steps without any gain.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +47,12 @@ CELLS = 1 << 14
 """How many entries of pools are looked at together: they stay in the processor's cache."""
 BLOCK = 32
 """Groups in a block, of which about half are in pools."""
+WIDTHS = (2, 2, 2, 2, 2, 2, 3, 3, 3, 1)
+"""How many groups a pool has: one of these, drawn for each step."""
 PATIENCE = 60
+COLD = 0.95
+TOTAL = 1000
+"""Progress is told in thousandths of the budget."""
 GAIN = 1e-9
 JITTER, PLACE = 12, 20
 """Bits of a random number and of an entry's place, below the key that entries are sorted by."""
@@ -65,6 +75,7 @@ def refine(
     *,
     steps: int | None = 100,
     seconds: float | None = None,
+    heat: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
     """The groups after so many steps or seconds, whichever is over first; their loss is never more than before."""
@@ -73,33 +84,47 @@ def refine(
     if not is_kept.any():
         return groups
     state = State.of(table, groups.tuple[is_kept], groups.group[is_kept], groups.rows[is_kept])
-    begin, idle, step = clock(), 0, 0
-    limit = math.inf if steps is None else steps
-    total = 1000 if seconds is not None else max(1, int(min(limit, 1e9)))
-    while step < limit and (seconds is not None or idle < PATIENCE):
-        spent = 0.0 if seconds is None else (clock() - begin) / max(seconds, 1e-9)
-        if spent >= 1:
-            break
-        progress(step if seconds is None else int(spent * total), total)
-        better = _step(state, k, rng, step)
-        idle = idle + 1 if better is state else 0
-        state, step = better, step + 1
-    progress(total, total)
+    budget = Budget(steps, seconds, clock, begin=clock())
+    best, idle, step = state, 0, 0
+    while (spent := budget.spent(step)) < 1 and (seconds is not None or heat > 0 or idle < PATIENCE):
+        progress(int(spent * TOTAL), TOTAL)
+        new = _step(state, k, rng, step, heat * (1 - spent) ** 2 if spent < COLD else 0.0)
+        idle = idle + 1 if new is state else 0
+        state, step = new, step + 1
+        if state.cost < best.cost:
+            best = state
+    progress(TOTAL, TOTAL)
     rest = ~is_kept
     return Groups.collect(
-        np.concatenate([state.tuple, groups.tuple[rest]]),
-        np.concatenate([state.group, groups.group[rest]]),
-        np.concatenate([state.rows, groups.rows[rest]]),
+        np.concatenate([best.tuple, groups.tuple[rest]]),
+        np.concatenate([best.group, groups.group[rest]]),
+        np.concatenate([best.rows, groups.rows[rest]]),
         groups.report,
     )
 
 
-def _step(state: State, k: int, rng: np.random.Generator, step: int) -> State:
+@dataclass(frozen=True)
+class Budget:
+    """Steps, seconds or both."""
+
+    steps: int | None
+    seconds: float | None
+    clock: Callable[[], float]
+    begin: float
+
+    def spent(self, step: int) -> float:
+        """The share that is used up before this step."""
+        share = 0.0 if self.steps is None else step / max(self.steps, 1e-9)
+        if self.seconds is not None:
+            share = max(share, (self.clock() - self.begin) / max(self.seconds, 1e-9))
+        return min(share, 1.0)
+
+
+def _step(state: State, k: int, rng: np.random.Generator, step: int, heat: float) -> State:
     """Offer one new cut to each of some disjoint pools."""
-    width = 1 if step == 0 else int(rng.choice([2, 2, 2, 2, 2, 2, 2, 3, 3, 1]))
+    width = 1 if step == 0 else int(rng.choice(WIDTHS))
     pools = state.pools(min(width, state.count), rng)
-    plan = Plan.draw(rng, pools.shape[1])
-    return state.offer(pools, k, plan, rng)
+    return state.offer(pools, k, Plan.draw(rng, pools.shape[1]), heat, rng)
 
 
 class Axis:
@@ -190,6 +215,11 @@ class State:
         numbers = np.repeat(np.arange(len(first)), length)
         return cls(table, tuples, numbers, rows, first, length, lo, hi, np.add.reduceat(rows, first), loss)
 
+    @cached_property
+    def cost(self) -> float:
+        """What all rows lose together."""
+        return float(self.loss @ self.size)
+
     @property
     def count(self) -> int:
         """How many groups there are."""
@@ -232,20 +262,25 @@ class State:
         start = int(rng.integers(self.count - count * width + 1))
         return order[start : start + count * width].reshape(count, width)
 
-    def offer(self, pools: Ints, k: int, plan: Plan, rng: np.random.Generator) -> State:
-        """This clustering, or that in which the pools that gain by their new cut have it."""
+    def offer(self, pools: Ints, k: int, plan: Plan, heat: float, rng: np.random.Generator) -> State:
+        """This clustering, or that in which the pools that gain by their new cut, or lose little, have it."""
         count = len(pools)
         number = np.full(self.count, -1)
         number[pools] = np.arange(count)[:, None]
         old = self._parts(number)
         boxes = [(list(self.lo[:, g].astype(np.int32)), list(self.hi[:, g].astype(np.int32))) for g in pools.T]
-        pool, part, tuples, rows = _recut(self.table, old, k, plan, boxes, rng)
+        before = (self.loss * self.size)[pools].sum(axis=1)
+        price = plan.price * before / self.size[pools].sum(axis=1)
+        pool, part, tuples, rows = _recut(self.table, old, k, plan, boxes, price, rng)
         ids, part = np.unique(part, return_inverse=True)
         new = State.of(self.table, tuples, part, rows)
         owner = np.empty(len(ids), dtype=np.int64)
         owner[part] = pool
         cost = np.bincount(owner, weights=new.loss * new.size, minlength=count)
-        is_better = cost < (self.loss * self.size)[pools].sum(axis=1) - GAIN
+        is_better = cost < before - GAIN
+        if heat > 0:
+            limit = heat * k * float(self.table.problem.weights.mean()) * rng.exponential(size=count)
+            is_better |= (cost > before + GAIN) & (cost < before + limit)
         if self.table.problem.l is not None:
             is_better[owner[~new.is_diverse()]] = False
         if not is_better.any():
@@ -300,14 +335,24 @@ class Plan:
     """Is there no second box?"""
     rounds: int = 1
     """How often the order is made anew from the best two parts so far."""
+    price: float = 0.0
+    """If not 0, the first part is chosen by what its rows gain against this share of the pool's mean loss."""
 
     @classmethod
     def draw(cls, rng: np.random.Generator, width: int) -> Plan:
         """A random plan. Those for pairs are the ones that gained most per second on Adult, at k = 10 and 100."""
         rounds, is_alone = int(rng.integers(1, 3)), bool(rng.integers(2))
-        if width == 2 and rng.random() < 0.6:
-            return cls("groups", narrowed=int(rng.integers(4)), is_alone=is_alone and rng.random() < 0.5, rounds=rounds)
-        return cls("tuples", tuples=int(rng.integers(1, 4)), is_alone=is_alone, rounds=rounds)
+        price = float(rng.uniform(0.7, 1.3)) if width > 2 else 0.0
+        if width > 1 and rng.random() < 0.6:
+            is_alone &= bool(rng.integers(2))
+            return cls("groups", narrowed=int(rng.integers(4)), is_alone=is_alone, rounds=rounds, price=price)
+        return cls("tuples", tuples=int(rng.integers(1, 4)), is_alone=is_alone, rounds=rounds, price=price)
+
+    def rest(self, boxes: int) -> Plan:
+        """The plan for what the first cut leaves, with the boxes of so many groups left."""
+        if boxes > 1:
+            return Plan("groups", rounds=self.rounds)
+        return replace(self, kind="tuples", price=0.0)
 
 
 @dataclass(frozen=True)
@@ -324,11 +369,11 @@ class Parts:
 
 
 def _recut(
-    table: Table, parts: Parts, k: int, plan: Plan, boxes: list[Boxes], rng: np.random.Generator
+    table: Table, parts: Parts, k: int, plan: Plan, boxes: list[Boxes], price: Floats, rng: np.random.Generator
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Cut every part in two, and its parts again, while they have 2k rows. Pool, part, tuple and rows of each entry."""
     count = len(boxes[0][0][0])
-    owner, base, is_first = np.arange(count), 0, True
+    owner, base = np.arange(count), 0
     done: list[tuple[Ints, Ints, Ints, Ints]] = []
     while True:
         length = np.bincount(parts.part, minlength=count)
@@ -348,13 +393,15 @@ def _recut(
         while place < len(by_length):
             some = by_length[place : place + max(1, CELLS // int(length[by_length[place]]))]
             sheet = Sheet(table, parts, start[some], length[some], k)
-            mine = [([lo[some] for lo in box[0]], [hi[some] for hi in box[1]]) for box in boxes] if is_first else []
-            halves.append(sheet.halves(sheet.best(plan, mine, rng), 2 * place))
+            home = owner[some]
+            mine = [([lo[home] for lo in box[0]], [hi[home] for hi in box[1]]) for box in boxes]
+            halves.append(sheet.halves(sheet.best(plan, mine, price[home], rng), 2 * place))
             place += len(some)
         owner, count = np.repeat(owner[by_length], 2), 2 * len(by_length)
         part, tuples, rows = (np.concatenate([getattr(h, name) for h in halves]) for name in ("part", "tuple", "rows"))
         order = np.argsort(part, kind="stable")
-        parts, is_first = Parts(part[order], tuples[order], rows[order]), False
+        parts, boxes = Parts(part[order], tuples[order], rows[order]), boxes[1:]
+        plan = plan.rest(len(boxes))
     pool, part, tuples, rows = (np.concatenate(column) for column in zip(*done, strict=True))
     return pool, part, tuples, rows
 
@@ -373,9 +420,11 @@ class Sheet:
         self.column = np.arange(len(length))
         self.is_padded = bool((length < len(row)).any())
 
-    def best(self, plan: Plan, boxes: list[Boxes], rng: np.random.Generator) -> Ints:
+    def best(self, plan: Plan, boxes: list[Boxes], price: Floats, rng: np.random.Generator) -> Ints:
         """How many rows of each entry go to the first part in the best cut."""
         one, other = self._boxes(plan, boxes, rng)
+        if plan.price:
+            return self._cut(one, other, rng, price.astype(np.float32))[1]
         cost, taken, one, other = self._cut(one, other, rng)
         for _ in range(plan.rounds - 1):
             new_cost, new_taken, one, other = self._cut(one, other, rng)
@@ -435,14 +484,22 @@ class Sheet:
         packed &= (1 << PLACE) - 1
         return np.ascontiguousarray(packed.T)
 
-    def _cut(self, one: Boxes, other: Boxes | None, rng: np.random.Generator) -> tuple[Singles, Ints, Boxes, Boxes]:
-        """The best cut of each column in one order: its cost, rows of each entry in the first part, and both boxes."""
+    def _cut(
+        self, one: Boxes, other: Boxes | None, rng: np.random.Generator, price: Singles | None = None
+    ) -> tuple[Singles, Ints, Boxes, Boxes]:
+        """The best cut of each column in one order: its cost, rows of each entry in the first part, and both boxes.
+
+        Where there is a price, the rest counts for nothing and each row of the first part for so much less.
+        """
         column, k = self.column, self.k
         place = self._order(one, other, rng) * len(column) + column
         rows = self.rows.take(place)
         upto = np.cumsum(rows, axis=0)
         total, before = upto[-1], upto - rows
         head, tail, ends = self._losses(place, rows)
+        if price is not None:
+            head -= price
+            tail[:] = 0
         cost = np.full(rows.shape, np.inf, dtype=np.float32)
         cost[:-1] = upto[:-1] * head[:-1] + (total - upto[:-1]) * tail[1:]
         cost[(upto < k) | (total - upto < k)] = np.inf
@@ -479,8 +536,8 @@ class Sheet:
         behind = ahead.copy()
         if self.is_padded:
             last = np.array([axis.size - 1 for axis in self.table.axes], dtype=np.int32)
-            row, column = np.nonzero(rows == 0)
-            behind[row, 0, :, column], behind[row, 1, :, column] = last, 0
+            empty, column = np.nonzero(rows == 0)
+            behind[empty, 0, :, column], behind[empty, 1, :, column] = last, 0
         for row in range(1, size):
             np.minimum(ahead[row], ahead[row - 1], out=ahead[row])
             np.minimum(behind[-1 - row], behind[-row], out=behind[-1 - row])

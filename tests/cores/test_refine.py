@@ -16,7 +16,7 @@ from sqlanon.udfs.refine import refine
 from sqlanon.udfs import diversity, peel
 from sqlanon.udfs import refine as module
 
-some = settings(max_examples=150, deadline=None)
+some = settings(max_examples=60, deadline=None)
 
 
 def quiet(done: int, total: int) -> None:
@@ -117,6 +117,16 @@ def test_suppressed_rows_stay_suppressed():
     after = polish(table, before, 4)
     assert after.tuple[after.group == SUPPRESSED].tolist() == [0, 1, 2, 3]
     assert gcp(table, after) < gcp(table, before)
+
+
+@some
+@given(case=solvable, seed=st.integers(0, 9))
+def test_heat_never_ends_worse_than_it_began(case, seed):
+    table, k = case
+    before = random_groups(table, k, np.random.default_rng(seed))
+    after = polish(table, before, k, seed, heat=0.5)
+    assert gcp(table, after) <= gcp(table, before) + 1e-12
+    assert after.closure(table)[2].min() >= k
 
 
 def test_the_clock_ends_it():
