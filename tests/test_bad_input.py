@@ -84,8 +84,12 @@ CASES = {
     "unknown method": Case(
         r"Unknown method 'kaka' \(methods: .*\)\. Did you mean 'kaca'\?", options={"method": "kaka"}
     ),
-    "another method's parameter": Case("Unknown kacpc option 'beta'", options={"method": "kacpc", "beta": 1}),
-    "a parameter out of range": Case("threshold is 7; it must be a number from 0 to 1", options={"threshold": 7}),
+    "another method's parameter": Case(
+        "'beta' is an option of kaca, wfcmeans, not of kacpc", options={"method": "kacpc", "beta": 1}
+    ),
+    "a parameter out of range": Case(
+        "threshold is 7; it must be a number from 0 to 1", options={"method": "kaca", "threshold": 7}
+    ),
     "unknown ranges": Case("Unknown ranges option 'colums'.*Did you mean 'columns'", options={"ranges": "colums"}),
     "a negative seed": Case("seed is -1; it must be a whole number of 0 or more", options={"seed": -1}),
     "a weight of 0": Case("weights: 'age' must have a number above 0", options={"weights": {"age": 0}}),
