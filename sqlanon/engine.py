@@ -111,11 +111,6 @@ def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None
         except duckdb.NotImplementedException:  # registered before, in a transaction that was rolled back
             instance.register(con.cursor())
         _instances[instance.key] = instance
-    remember(instance, con)
-
-
-def remember(instance: Instance, con: duckdb.DuckDBPyConnection) -> None:
-    """Let the instance's planners work through this connection too."""
     instance.connections = [reference for reference in instance.connections if reference() not in (None, con)]
     instance.connections.append(weakref.ref(con))
 

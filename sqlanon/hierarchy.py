@@ -17,7 +17,7 @@ from sqlanon.engine import now, our_errors, run, transaction
 from sqlanon.errors import CatalogError, HierarchyError, not_one_of
 from sqlanon.rules import Rule
 from sqlanon.sources import resolve, split_column, type_family
-from sqlanon.sqltext import literal, name, render
+from sqlanon.sqltext import name, render
 from sqlanon.trees import Node, tree_from_edges, tree_from_paths
 
 DELIMITERS = (";", ",", "\t", "|")
@@ -206,9 +206,3 @@ def _rule_rows(con: duckdb.DuckDBPyConnection, rule: Rule, on: str) -> list[tupl
     if not paths:
         raise HierarchyError(f"Column '{on}' holds no values")
     return [(*path, "*") for path in paths.values()]
-
-
-def describe(kind: str, settings: str) -> str:
-    """A hierarchy in a few words, for listings."""
-    given = {key: value for key, value in json.loads(settings).items() if value is not None}
-    return kind + "".join(f", {key} {literal(value)}" for key, value in given.items())

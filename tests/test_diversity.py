@@ -1,5 +1,6 @@
 """l-diversity: every method keeps it, it is verified as printed, and an illegal l says the largest legal one."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +22,14 @@ ADULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult_45222.c
 
 
 @pytest.fixture(scope="module")
-def con() -> duckdb.DuckDBPyConnection:
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
     con = duckdb.connect()
     sqlanon.load(con)
     samples.create(con, "adult", rows=600, seed=3)
     for column in ("education", "sex"):
         sqlanon.create_hierarchy(con, column, rows=samples.hierarchy_rows("adult")[column])
-    return con
+    yield con
+    con.close()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -151,3 +153,13 @@ def test_the_largest_legal_l_of_adult_is_that_of_paper_002(con: duckdb.DuckDBPyC
     for column, expected in (("salary_class", 1.3295), ("education", 3.06)):
         ((found,),) = con.execute(f"select anon.l_diversity('whole', ['everyone'], '{column}')").fetchall()
         assert found == pytest.approx(expected, abs=5e-3 if column == "education" else 5e-5)
+
+
+@pytest.mark.parametrize("method", ["kaca", "kacpc", "wfcmeans"])
+def test_refining_loses_less_and_keeps_every_promise(con: duckdb.DuckDBPyConnection, method: str) -> None:
+    options = {"k": 4, "sensitive": ["occupation"], "l": 1.5, "method": method}
+    plain = sqlanon.anonymize(con, "adult", QUASI, **options)
+    refined = sqlanon.anonymize(con, "adult", QUASI, **options, refine=True)
+    assert refined.metrics()["gcp"] < plain.metrics()["gcp"]
+    assert refined.proof["k"] >= 4
+    assert refined.proof["l"]["occupation"] >= 1.5
