@@ -39,7 +39,10 @@ TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, ranks BIGINT[], codes BIGINT[])'
 BOX = 'STRUCT("rows" BIGINT, lo BIGINT[], hi BIGINT[])'
 COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
 BOUNDS = "STRUCT(error VARCHAR, pair DOUBLE, box DOUBLE, gcp DOUBLE)"
-ANSWER = "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[])"
+ANSWER = (
+    "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[], "
+    "ranges STRUCT(group_id BIGINT, lo BIGINT[], hi BIGINT[])[])"
+)
 
 _instances: dict[str, Instance] = {}
 _numbers = itertools.count(1)
@@ -211,33 +214,38 @@ def bounds(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
 
 def cluster(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
     """Run a core on one list of tuples per row. What the user can mend comes back as text, see Instance._planning."""
-    answers = []
+    errors: list[str | None] = []
+    deals: list[pa.StructArray] = []
+    ranges: list[pa.StructArray] = []
     for request, node_list, tuple_list in zip(_chunks(requests), _chunks(nodes), _chunks(tuples), strict=True):
+        asked = json.loads(request.as_py())
+        problem = _problem(asked, node_list.values, tuple_list.values)
         try:
-            answers.append({"error": None, "deals": _cluster(json.loads(request.as_py()), node_list, tuple_list)})
+            groups = _cluster(asked, problem)
+            errors.append(None)
         except InterruptedRunError:
             raise KeyboardInterrupt from None
-        except SqlanonError as problem:
-            answers.append({"error": str(problem), "deals": None})
-    deals = [answer["deals"] for answer in answers]
-    offsets = np.cumsum([0, *(0 if part is None else len(part) for part in deals)])
-    empty = _deals(np.array([], np.int64), np.array([0], np.int64), np.array([], np.int64))
-    flat = pa.concat_arrays([part for part in deals if part is not None] or [empty])
+        except SqlanonError as found:
+            errors.append(str(found))
+            groups = Groups.collect([], [], [])
+        deals.append(_dealt(groups))
+        ranges.append(_ranges(problem, groups))
     return pa.StructArray.from_arrays(
-        [
-            pa.array([answer["error"] for answer in answers], pa.string()),
-            pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat),
-        ],
-        names=["error", "deals"],
+        [pa.array(errors, pa.string()), _lists(deals), _lists(ranges)], names=["error", "deals", "ranges"]
     )
+
+
+def _lists(parts: list[pa.StructArray]) -> pa.ListArray:
+    """One list per part."""
+    offsets = np.cumsum([0, *(len(part) for part in parts)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.concat_arrays(parts))
 
 
 def _chunks(array: Any) -> Any:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray:
-    problem = _problem(request, nodes.values, tuples.values)
+def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
     method = METHODS[request["method"]]
     rng = np.random.default_rng(request["seed"])
     with progress.running(method.name) as report:
@@ -256,7 +264,7 @@ def _cluster(request: dict[str, Any], nodes: Any, tuples: Any) -> pa.StructArray
             "information_distortion": information_distortion(problem, groups),
             "lower_bound": bound.gcp,
         }
-    return _dealt(groups)
+    return groups
 
 
 def await_report() -> str:
@@ -313,14 +321,22 @@ def _dealt(groups: Groups) -> pa.StructArray:
     turn = np.arange(len(of_entry)) - np.repeat(np.cumsum(turns) - turns, turns)
     order = np.lexsort((groups.group[of_entry], (turn + 0.5) / turns[of_entry], groups.tuple[of_entry]))
     tuples, starts = np.unique(groups.tuple[of_entry][order], return_index=True)
-    return _deals(tuples, np.append(starts, len(order)), groups.group[of_entry][order])
-
-
-def _deals(tuples: Any, offsets: Any, groups: Any) -> pa.StructArray:
     return pa.StructArray.from_arrays(
-        [
-            pa.array(tuples, pa.int64()),
-            pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(groups, pa.int64())),
-        ],
+        [pa.array(tuples, pa.int64()), _vectors(groups.group[of_entry][order], np.append(starts, len(order)))],
         names=["tuple", "deal"],
     )
+
+
+def _ranges(problem: Problem, groups: Groups) -> pa.StructArray:
+    """For each group the smallest and largest rank of every attribute, as they are to be printed."""
+    lo, hi, rows = groups.closure(problem)
+    width = lo.shape[1]
+    offsets = np.arange(0, width * len(rows) + 1, width)
+    return pa.StructArray.from_arrays(
+        [pa.array(np.arange(len(rows))), *(_vectors(ends.reshape(-1), offsets) for ends in (lo, hi))],
+        names=["group_id", "lo", "hi"],
+    )
+
+
+def _vectors(flat: Any, offsets: Any) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(flat, pa.int64()))

@@ -57,7 +57,6 @@ def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...], run:
         Cte("guard", _guard_sql(source, policy, attributes, kept)),
         Cte("clustered", _clustered_sql(policy, attributes, seen, run), materialized=True),
         Cte("deals", render("pipeline/deals.sql"), materialized=True),
-        Cte("members", render("pipeline/members.sql"), materialized=True),
         *_printing(policy, attributes),
         Cte("assigned", _assigned_sql(attributes, kept, seen)),
         Cte("released", render("pipeline/released.sql", columns=_comma_as(outputs)), materialized=True),
@@ -236,12 +235,13 @@ def _printing(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Cte]:
             "suppressed": _comma("null" if a.is_range else "'*'" for a in attributes),
         }
         return [
+            Cte("members", render("pipeline/members.sql"), materialized=True),
             *(Cte(attribute.centers, attribute.centers_sql) for attribute in attributes),
             Cte("printed", render("pipeline/printed_centers.sql", **fragments)),
         ]
-    bounds = [f"min({a.rank}) as {a.lo}, max({a.rank}) as {a.hi}" for a in attributes]
+    bounds = [f"entry.lo[{j}] as {a.lo}, entry.hi[{j}] as {a.hi}" for j, a in enumerate(attributes, 1)]
     return [
-        Cte("ranges", render("pipeline/ranges.sql", bounds=",\n    ".join(bounds)), materialized=True),
+        Cte("ranges", render("pipeline/ranges.sql", bounds=_comma(bounds)), materialized=True),
         *(Cte(attribute.labels, attribute.labels_sql) for attribute in attributes),
         Cte("printed", _printed_sql(attributes)),
     ]

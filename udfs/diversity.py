@@ -71,6 +71,8 @@ def repair(problem: Problem, groups: Groups, progress: Progress) -> Groups:
     is_alive = np.ones(len(ids), dtype=bool)
     is_broken = ~np.logical_and.reduce([holds(h.max(axis=1), rows, problem.l) for h in histograms])
     total = int(is_broken.sum())
+    if not total:
+        return groups
     while (broken := np.flatnonzero(is_broken & is_alive)).size:
         progress(total - broken.size, total)
         one = int(broken[0])

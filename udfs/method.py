@@ -70,6 +70,8 @@ class Method:
     parameters: tuple[Parameter, ...] = ()
     is_diverse: bool = False
     """Does it see sensitive values and keep l by itself? Other methods get it by the repair step."""
+    block_size: int | None = 20_000
+    """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
 
     def check(self, given: Mapping[str, Any]) -> dict[str, float | str | None]:
         """All parameters with their values, defaults filled in."""

@@ -133,6 +133,8 @@ class Tree:
 
 
 Attribute = Numbers | Tree
+Box = tuple[Ints, Ints]
+"""lo and hi, groups × attributes."""
 Closure = tuple[Ints, Ints, Ints]
 """lo and hi (groups × attributes) and the number of rows of each group."""
 
@@ -181,13 +183,15 @@ class Groups:
     """Who is with whom: `rows` copies of tuple `tuple` belong to group `group`, for each entry.
 
     Group ids are 0, 1, 2, ... and SUPPRESSED. A tuple may appear in several groups. `report` holds what the core wants
-    to tell beside them, such as learned weights: text, numbers, lists and dictionaries.
+    to tell beside them, such as learned weights: text, numbers, lists and dictionaries. `box` holds lo and hi (groups ×
+    attributes) where what is printed is wider than what the group's rows need, as in full-domain generalization.
     """
 
     tuple: Ints
     group: Ints
     rows: Ints
     report: dict[str, Any] = field(default_factory=dict)
+    box: Box | None = None
 
     @classmethod
     def collect(
@@ -196,24 +200,28 @@ class Groups:
         group: npt.ArrayLike,
         rows: npt.ArrayLike,
         report: dict[str, Any] | None = None,
+        box: Box | None = None,
     ) -> Groups:
         """Groups from entries in any order: sorted by group and tuple, the rows of equal entries added up."""
         tuples, ids, copies = (np.asarray(part, dtype=np.int64) for part in (tuple, group, rows))
         order = np.lexsort((tuples, ids))
         tuples, ids, copies = tuples[order], ids[order], copies[order]
-        first = np.flatnonzero(np.r_[True, (np.diff(ids) != 0) | (np.diff(tuples) != 0)])
-        return cls(tuples[first], ids[first], np.add.reduceat(copies, first), report or {})
+        first = np.flatnonzero(np.r_[ids.size > 0, (np.diff(ids) != 0) | (np.diff(tuples) != 0)])
+        return cls(tuples[first], ids[first], np.add.reduceat(copies, first), report or {}, box)
 
     def closure(self, problem: Problem) -> Closure:
-        """lo and hi (groups × attributes) and the number of rows of each group that is not suppressed."""
+        """lo and hi (groups × attributes) as printed, and the number of rows of each group that is not suppressed."""
         kept = self.group != SUPPRESSED
         group, ranks = self.group[kept], problem.ranks[self.tuple[kept]]
         size = int(group.max()) + 1 if group.size else 0
+        rows = np.bincount(group, weights=self.rows[kept], minlength=size).astype(np.int64)
+        if self.box is not None:
+            return *self.box, rows
         lo = np.full((size, ranks.shape[1]), np.iinfo(np.int64).max)
         hi = np.full((size, ranks.shape[1]), -1)
         np.minimum.at(lo, group, ranks)
         np.maximum.at(hi, group, ranks)
-        return lo, hi, np.bincount(group, weights=self.rows[kept], minlength=size).astype(np.int64)
+        return lo, hi, rows
 
 
 def gcp(problem: Problem, groups: Groups) -> float:
