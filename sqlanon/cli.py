@@ -19,7 +19,7 @@ from sqlanon.checks import check
 from sqlanon.demo import demo, summary
 from sqlanon.engine import run
 from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, SqlanonError
-from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, RANGES, REPRESENTATIONS, Job
+from sqlanon.policy import DEFAULT_METHOD, OPTIONS, PARAMETERS, RANGES, REPRESENTATIONS, Job
 from sqlanon.shell import GREETING, run_script, shell
 from sqlanon.sqltext import literal, name, split_name
 from sqlanon.task import predict
@@ -88,10 +88,13 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--ranges", choices=RANGES, help="numbers as text [25-30], or as two typed columns")
     add.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
     add.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
+    add.add_argument("--block-size", type=_number, help="cluster so many distinct tuples at a time")
     add.add_argument("--seed", type=int, help="the same seed gives the same groups")
     for parameter, methods in _parameters().items():
         kind = {"type": _number} if not parameter.choices else {"choices": parameter.choices}
-        add.add_argument(f"--{parameter.name}", help=f"{', '.join(methods)}: {parameter.help}", **kind)
+        add.add_argument(
+            f"--{parameter.name.replace('_', '-')}", help=f"{', '.join(methods)}: {parameter.help}", **kind
+        )
     add.add_argument("--name", help="store the release in the database under this name")
     add.add_argument("--view", action="store_true", help="store it as a view over a stored table")
     add.add_argument("--replace", action="store_true", help="replace a stored release of that name")
@@ -221,13 +224,8 @@ def _anonymize(arguments: argparse.Namespace) -> None:
         raise CatalogError(f"'{output}' exists already: nothing is overwritten")
     if output is not None and output.suffix.lower() not in (".csv", ".parquet"):
         raise PolicyError(f"'{output}' must end in .csv or .parquet")
-    options = {role: _flat(getattr(arguments, role)) for role in ("quasi", "sensitive", "keep", "unsafe_keep")}
-    parameters = {parameter: getattr(arguments, parameter) for parameter in PARAMETERS}
-    given = (
-        options
-        | parameters
-        | {key: getattr(arguments, key) for key in ("k", "l", "method", "ranges", "represent", "refine", "seed")}
-    )
+    given = {option: getattr(arguments, option, None) for option in (*OPTIONS, *PARAMETERS)}
+    given |= {role: _flat(given[role]) for role in ("quasi", "sensitive", "keep", "unsafe_keep")}
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: _weight(column, text) for column, text in arguments.weight or []}
     with sqlanon.connect(arguments.db or ":memory:") as con:

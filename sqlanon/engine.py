@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -23,9 +24,11 @@ import pyarrow as pa
 from sqlanon import progress
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, InterruptedRunError, SqlanonError
 from sqlanon.sqltext import name
+from sqlanon.udfs import blocks
 from sqlanon.udfs.bounds import lower_bounds
 from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
+from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
 from sqlanon.udfs.refine import refine
@@ -248,16 +251,9 @@ def _chunks(array: Any) -> Any:
 def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
     method = METHODS[request["method"]]
     rng = np.random.default_rng(request["seed"])
+    size = request["block_size"] or blocks.default_size(method.block_size, len(problem.attributes))
     with progress.running(method.name) as report:
-        if problem.sensitive is None or method.is_diverse:
-            groups = method.cluster(problem, request["k"], rng, report, **request["parameters"])
-        else:
-            merged, place = problem.merged()
-            groups = method.cluster(merged, request["k"], rng, report, **request["parameters"])
-            groups = spread(groups, place, problem.counts)
-        groups = repair(problem, groups, report)
-        if request["refine"]:
-            groups = refine(problem, groups, request["k"], rng, report)
+        groups = blocks.cluster(problem, request["k"], size, rng, report, partial(_block, request, method))
     if request["run"] in _reports:
         bound = lower_bounds(problem.merged()[0], request["k"], lambda *done, **facts: None, is_brief=True)
         _reports[request["run"]] = groups.report | {
@@ -265,6 +261,27 @@ def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
             "lower_bound": bound.gcp,
         }
     return groups
+
+
+def _block(
+    request: dict[str, Any],
+    method: Method,
+    problem: Problem,
+    rng: np.random.Generator,
+    report: Progress,
+    share: float,
+) -> Groups:
+    """Cluster a table, or a block of one that has this share of the time."""
+    k, parameters = request["k"], request["parameters"]
+    if parameters.get("time_budget") is not None:
+        parameters = parameters | {"time_budget": share * parameters["time_budget"]}
+    if problem.sensitive is None or method.is_diverse:
+        groups = method.cluster(problem, k, rng, report, **parameters)
+    else:
+        merged, place = problem.merged()
+        groups = spread(method.cluster(merged, k, rng, report, **parameters), place, problem.counts)
+    groups = repair(problem, groups, report)
+    return refine(problem, groups, k, rng, report) if request["refine"] else groups
 
 
 def await_report() -> str:

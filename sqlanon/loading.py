@@ -14,7 +14,7 @@ from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import PARTS, measurement, measures_sql
 from sqlanon.planner import Plan, plan, plan_bound, with_ctes
-from sqlanon.policy import DEFAULT_METHOD, PARAMETERS, Policy
+from sqlanon.policy import DEFAULT_METHOD, OPTIONS, PARAMETERS, Policy
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, name, render
 from sqlanon.udfs.methods import METHODS
@@ -111,8 +111,8 @@ def load(con: Any) -> None:
 def schema_sql() -> list[str]:
     """The statements that make the tables and macros."""
     options = {"quasi": "null", "k": "5", "method": literal(DEFAULT_METHOD)}
-    plain = ("sensitive", "l", "keep", "unsafe_keep", "hierarchies", "weights", "ranges", "represent", "refine", "seed")
-    options |= dict.fromkeys((*plain, *PARAMETERS), "null")
+    rest = (option for option in (*OPTIONS, *PARAMETERS) if option not in options)
+    options |= dict.fromkeys(rest, "null")
     fragments = {
         "parameters": ", ".join(f"{option} := {default}" for option, default in options.items()),
         "request": ", ".join(f"{option}: {option}" for option in ("source", *options)),

@@ -212,6 +212,7 @@ def _clustered_sql(policy: Policy, attributes: tuple[Attribute, ...], seen: list
         "l": policy.l,
         "seed": policy.seed,
         "refine": policy.refine,
+        "block_size": policy.block_size,
         "parameters": dict(policy.parameters),
         "kinds": [attribute.kind for attribute in attributes],
         "weights": [attribute.weight for attribute in attributes],

@@ -13,11 +13,13 @@ from typing import Any
 
 from sqlanon.errors import PolicyError, did_you_mean, not_one_of
 from sqlanon.sqltext import fold
+from sqlanon.udfs.costs import PRIVATE
 from sqlanon.udfs.methods import METHODS
 
 RANGES = ("text", "columns")
 REPRESENTATIONS = ("closure", "center")
-COSTS_THAT_SEE_SENSITIVE = ("pmi", "wmi")
+MEASURES = ("cost", "objective")
+"""The parameters that name what a method keeps low."""
 DEFAULT_METHOD = "auto"
 
 PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
@@ -42,6 +44,7 @@ class Policy:
     ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max.
     represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
     refine: polish the method's groups by a search for less loss; `auto` does so by itself.
+    block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
     seed: the same seed gives the same groups.
     parameters: the method's own parameters, such as beta.
     """
@@ -58,6 +61,7 @@ class Policy:
     ranges: str = "text"
     represent: str = "closure"
     refine: bool = False
+    block_size: int | None = None
     seed: int = 0
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
@@ -76,6 +80,10 @@ class Policy:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
         if not isinstance(self.refine, bool):
             raise PolicyError(f"refine is {self.refine!r}; it must be true or false")
+        if self.block_size is not None:
+            object.__setattr__(self, "block_size", _whole("block_size", self.block_size, 100))
+            if METHODS[self.method].block_size is None:
+                raise PolicyError(f"block_size is no option of {self.method}, which looks at the whole table at once")
         if self.represent not in REPRESENTATIONS:
             raise PolicyError(not_one_of("represent option", str(self.represent), REPRESENTATIONS))
         for parameter in self.parameters:
@@ -102,32 +110,31 @@ class Policy:
     @property
     def sees_sensitive(self) -> bool:
         """Must the core see sensitive values?"""
-        return self.l is not None or self.parameters.get("cost") in COSTS_THAT_SEE_SENSITIVE
+        return self.l is not None or any(self.parameters.get(option) in PRIVATE for option in MEASURES)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Policy:
         """A policy from flat options, as SQL, statements, TOML and Python all give them. None means not given."""
-        known = [entry.name for entry in fields(cls) if entry.name != "parameters"]
         given: dict[str, Any] = {}
         parameters: dict[str, Any] = {}
         for option, value in options.items():
             folded = option.lower()
-            if folded not in known and folded not in PARAMETERS:
-                everything = [*known, *PARAMETERS]
+            if folded not in OPTIONS and folded not in PARAMETERS:
+                everything = [*OPTIONS, *PARAMETERS]
                 raise PolicyError(
                     f"Unknown option '{option}' (options: {', '.join(everything)}).{did_you_mean(option, everything)}"
                 )
             if value is not None:
                 if folded in given or folded in parameters:
                     raise PolicyError(f"Option '{folded}' is given twice")
-                (given if folded in known else parameters)[folded] = value
+                (given if folded in OPTIONS else parameters)[folded] = value
         if "quasi" not in given:
             raise PolicyError("quasi is missing: name the columns that could identify a person, quasi = ['age', 'zip']")
         return cls(**given, parameters=parameters)
 
     def options(self) -> dict[str, Any]:
         """The flat options that make this policy again, without those at their defaults."""
-        plain = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "parameters"}
+        plain = {option: getattr(self, option) for option in OPTIONS}
         plain |= {option: value for option, value in self.parameters.items() if value is not None}
         return {
             option: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
@@ -143,6 +150,10 @@ class Policy:
     def from_toml(cls, path: str | Path) -> Policy:
         """The policy of a TOML file; its source, name and hierarchy definitions are `sqlanon run`'s business."""
         return Job.from_toml(path).policy
+
+
+OPTIONS = tuple(entry.name for entry in fields(Policy) if entry.name != "parameters")
+"""What can be asked for with any method."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +214,8 @@ def _check_diversity(policy: Policy) -> None:
     if policy.l is not None and not (is_number and 1 <= policy.l < 1e9):
         raise PolicyError(f"l is {policy.l!r}; it must be a number of 1 or more")
     if policy.sees_sensitive and not policy.sensitive:
-        what = "l" if policy.l is not None else f"cost = '{policy.parameters['cost']}'"
+        given = (f"{option} = '{policy.parameters[option]}'" for option in MEASURES if option in policy.parameters)
+        what = "l" if policy.l is not None else next(given)
         raise PolicyError(f"{what} needs a sensitive column: sensitive = ['diagnosis']")
 
 

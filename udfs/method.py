@@ -15,6 +15,13 @@ Progress = Callable[..., None]
 """Called with (done, total) now and then, and with facts by name such as moves or the loss so far; raises
 InterruptedRunError when the user asked to stop."""
 
+THOUSANDTHS = 1000
+
+
+def between(progress: Progress, low: int, high: int) -> Progress:
+    """Progress of one part of some work, which goes from `low` to `high` thousandths of all."""
+    return lambda done, total, **facts: progress(low + (high - low) * done // max(1, total), THOUSANDTHS, **facts)
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -70,6 +77,8 @@ class Method:
     parameters: tuple[Parameter, ...] = ()
     is_diverse: bool = False
     """Does it see sensitive values and keep l by itself? Other methods get it by the repair step."""
+    is_homogeneous: bool = True
+    """Is every printed class k rows or more? Otherwise k is kept in another way, and verified so."""
     block_size: int | None = 20_000
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
 
