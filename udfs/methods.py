@@ -4,7 +4,27 @@ from __future__ import annotations
 
 from sqlanon.udfs.method import Method
 
-from sqlanon.udfs import auto, bisecting, kaca, kacpc, peel, sequential, wfcmeans
+from sqlanon.udfs import (
+    agglomerative,
+    auto,
+    bisecting,
+    datafly,
+    gaacp,
+    hilbert,
+    ikac,
+    incognito,
+    kaca,
+    kacpc,
+    kmember,
+    linkage,
+    mdav,
+    mondrian,
+    oka,
+    peel,
+    sequential,
+    topdown,
+    wfcmeans,
+)
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -13,8 +33,20 @@ METHODS: dict[str, Method] = {
         peel.METHOD,
         kaca.METHOD,
         kacpc.METHOD,
+        kmember.METHOD,
+        gaacp.METHOD,
+        ikac.METHOD,
+        oka.METHOD,
+        mdav.METHOD,
         bisecting.METHOD,
+        topdown.METHOD,
+        mondrian.METHOD,
+        hilbert.METHOD,
         sequential.METHOD,
+        agglomerative.METHOD,
         wfcmeans.METHOD,
+        linkage.METHOD,
+        incognito.METHOD,
+        datafly.METHOD,
     )
 }
