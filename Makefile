@@ -12,7 +12,7 @@ test: $(VENV)/.developing  ## lint, types, tests
 	$(BIN)/ruff format --check .
 	@rm -rf build/typed && mkdir -p build/typed && cp -r sqlanon build/typed/ && cp udfs/*.py build/typed/sqlanon/udfs/
 	cd build/typed && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p sqlanon
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 format: $(VENV)/.developing
 	$(BIN)/ruff check --fix .

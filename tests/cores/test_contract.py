@@ -22,7 +22,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
     ("bisecting", {"reading": "rounds", "centre": "median"}),
 ]
 every_core = pytest.mark.parametrize(("name", "parameters"), RUNS)
-some = settings(max_examples=60, deadline=None)
+some = settings(max_examples=25, deadline=None)
 
 
 def run(name: str, parameters: dict[str, Any], problem: Problem, k: int, seed: int = 0) -> Groups:
