@@ -36,6 +36,8 @@ from sqlanon.udfs import diversity
 LOPSIDED = 1 / 8
 POLISH = 10
 """Steps of refining after the blocks."""
+POLISHED = 20_000
+"""Tuples that are refined together, at least."""
 BYTES = 400
 """What a core holds in memory for each value of a tuple, at most."""
 SHARE = 0.25
@@ -59,10 +61,17 @@ def default_size(by_cost: int | None, attributes: int) -> int | None:
 
 
 def cluster(
-    problem: Problem, k: int, size: int | None, rng: np.random.Generator, progress: Progress, work: Work
+    problem: Problem,
+    k: int,
+    size: int | None,
+    rng: np.random.Generator,
+    progress: Progress,
+    work: Work,
+    counts_rows: bool = False,
 ) -> Groups:
-    """The work done in blocks of so many tuples; on the whole table where it is no larger, or size is None."""
-    blocks = [] if size is None else cut(problem, np.ones(len(problem.counts)), size, _legal(problem, k))
+    """The work done in blocks of so many tuples, or rows; on the whole table where it is no larger, or size is None."""
+    filling = problem.counts.astype(np.float64) if counts_rows else np.ones(len(problem.counts))
+    blocks = [] if size is None else cut(problem, filling, size, _legal(problem, k))
     if size is None or len(blocks) == 1:
         return work(problem, rng, progress, 1.0)
     share = [workers() * len(block) / len(problem.counts) for block in blocks]
@@ -73,7 +82,7 @@ def cluster(
     parts = _each(jobs, [len(block) for block in blocks], between(progress, 0, 900))
     groups = _joined(blocks, parts, {"blocks": len(blocks)})
     if groups.box is None:
-        groups = _polished(problem, groups, k, size, rng, between(progress, 900, THOUSANDTHS))
+        groups = _polished(problem, groups, k, max(size, POLISHED), rng, between(progress, 900, THOUSANDTHS))
     progress(THOUSANDTHS, THOUSANDTHS)
     return groups
 

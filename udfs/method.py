@@ -81,6 +81,8 @@ class Method:
     """Is every printed class k rows or more? Otherwise k is kept in another way, and verified so."""
     block_size: int | None = 20_000
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
+    counts_rows: bool = False
+    """Do blocks hold so many rows instead? Where time depends on rows, whether they are distinct or not."""
 
     def check(self, given: Mapping[str, Any]) -> dict[str, float | str | None]:
         """All parameters with their values, defaults filled in."""

@@ -179,5 +179,6 @@ METHOD = Method(
     cost="O((E + m) n d / k) time, O((E + n / k) d) memory for n rows, m of them moved, in E distinct tuples",
     use="comparison with methods that fill one group after the other, which lose less",
     cluster=cluster,
-    block_size=12_000,
+    block_size=40_000,
+    counts_rows=True,
 )
