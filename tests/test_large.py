@@ -1,0 +1,80 @@
+"""Tables larger than a block, and larger than the memory that DuckDB may use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sqlanon
+from sqlanon import samples
+from sqlanon.errors import PolicyError
+
+QUASI = ["age", "education", "race", "sex"]
+
+
+@pytest.fixture
+def con():
+    con = duckdb.connect()
+    sqlanon.load(con)
+    samples.create(con, "adult", rows=3000)
+    yield con
+    con.close()
+
+
+@pytest.mark.parametrize("method", ["auto", "kaca", "mdav"])
+def test_a_release_made_in_blocks_is_verified_like_any_other(con, method):
+    release = sqlanon.anonymize(con, "adult", QUASI, 4, method=method, block_size=200)
+    assert release.learned["blocks"] > 5
+    assert release.proof["rows"] == 3000
+    assert release.verify()["k"] >= 4
+
+
+def test_sql_takes_a_block_size_and_the_same_seed_gives_the_same_release(con):
+    call = "from anon.anonymize('adult', quasi := ['age', 'education', 'sex'], k := 4, block_size := 150, seed := 3)"
+    first, second = (Counter(con.execute(call).fetchall()) for _ in range(2))
+    assert first == second
+    assert min(first.values()) >= 4
+
+
+def test_blocks_keep_l(con):
+    release = sqlanon.anonymize(con, "adult", QUASI, 4, method="mdav", block_size=200, sensitive=["occupation"], l=2)
+    assert release.proof["l"]["occupation"] >= 2
+
+
+def test_refining_works_in_blocks(con):
+    plain, refined = (
+        sqlanon.anonymize(con, "adult", QUASI, 4, method="mondrian", refine=refine).metrics()["gcp"]
+        for refine in (False, True)
+    )
+    assert refined < plain
+
+
+def test_a_method_that_sees_the_whole_table_has_no_blocks():
+    with pytest.raises(PolicyError, match="block_size is no option of incognito, which looks at the whole table"):
+        sqlanon.Policy(quasi=("age",), method="incognito", block_size=500)
+    with pytest.raises(PolicyError, match="block_size is 5; it must be a whole number of 100 or more"):
+        sqlanon.Policy(quasi=("age",), block_size=5)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "database"])
+def test_more_rows_than_duckdb_may_hold_in_memory(tmp_path: Path, kind: str):
+    rows = 1_500_000
+    made = (
+        "select (i * 7919) % 73 as age, 'code ' || (i * 104729) % 11 as place, "
+        f"'a rather long note that takes memory, number ' || i % 1000 as note from range({rows}) as r(i)"
+    )
+    with duckdb.connect(tmp_path / "people.duckdb") as con:
+        con.execute(f"create table people as {made}")
+        con.execute(f"copy people to '{tmp_path / 'people.parquet'}'")
+    with duckdb.connect(tmp_path / "people.duckdb") as con:
+        con.execute("set memory_limit = '120MB'")
+        con.execute("set threads = 2")
+        con.execute("set preserve_insertion_order = false")
+        sqlanon.load(con)
+        source = "people" if kind == "database" else f"from '{tmp_path / 'people.parquet'}'"
+        release = sqlanon.anonymize(con, source, ["age", "place"], 10, keep=["note"], name="release")
+        assert release.proof["rows"] == rows
+        assert release.verify()["k"] >= 10
