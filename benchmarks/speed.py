@@ -1,22 +1,27 @@
-"""Time, peak memory and loss of every method on Adult, as ratios to a plain GROUP BY of the same columns.
+"""Time, peak memory and loss of every method on Adult, with six and eight columns, and what starting costs.
 
-    python benchmarks/speed.py [--data ../shared/data] [--rows 30162] [--k 10 50]
+    python benchmarks/speed.py [--k 10 50] [--columns 6 8] [--methods auto kaca] [--write docs/BENCHMARKS.md]
 
-Each cell runs in a process of its own, so that peak memory is its own. Without the data, the project's generator makes
-rows that are like Adult's.
+A cell is end to end, from the table to a verified and measured release, in a process of its own. Its time is also
+given as a ratio to a plain GROUP BY of the same columns.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
-SIX = ("age", "workclass", "education", "marital-status", "race", "sex")
+from cells import CELL, Cell, Table, clocked, columns_of, create_adult, group_by_seconds, parser, run, setting, write
+from sqlanon.udfs.methods import METHODS
+
+import sqlanon
+
 LITERAL = {
     ("sequential", 10): 0.0361,
     ("kacpc", 10): 0.0427,
@@ -30,83 +35,80 @@ LITERAL = {
 }
 """GCP of literal implementations of the papers on Adult's six columns, for comparison (kaca with age as a tree)."""
 
-EIGHT = (*SIX, "native-country", "occupation")
+NEEDED = "import duckdb, numpy, pyarrow"
+STARTS = {
+    NEEDED: ["-c", NEEDED],
+    "import sqlanon, beyond these": ["-c", f"{NEEDED}, sqlanon"],
+    "sqlanon --help": ["-m", "sqlanon", "--help"],
+}
+AIMS = {"import sqlanon, beyond these": 0.4, "sqlanon --help": 0.5}
+"""How many seconds a start may take."""
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
-    parser.add_argument("--rows", type=int, default=30_162, help="rows to generate where the data is not there")
-    parser.add_argument("--k", type=int, nargs="+", default=[10, 50])
-    parser.add_argument("--cell", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.cell:
-        print(json.dumps(cell(arguments.data, arguments.rows, **json.loads(arguments.cell))))
-        return
-    from sqlanon.udfs.methods import METHODS
-
-    head = ("seconds", 8), ("/GROUP BY", 11), ("MiB", 6), ("GCP", 7), ("literal", 7), ("precision", 9)
-    print(f"{'method':10} columns    k " + " ".join(f"{title:>{width}}" for title, width in head), flush=True)
-    for columns in (6, 8):
-        for k in arguments.k:
-            for method in METHODS:
-                asked = json.dumps({"method": method, "columns": columns, "k": k})
-                command = [sys.executable, __file__, "--data", str(arguments.data), "--rows", str(arguments.rows)]
-                done = subprocess.run([*command, "--cell", asked], capture_output=True, text=True, check=True)
-                found = json.loads(done.stdout)
+    """Print the tables."""
+    options = parser(__doc__)
+    options.add_argument("--k", type=int, nargs="+", default=[10, 50])
+    options.add_argument("--columns", type=int, nargs="+", default=[6, 8])
+    options.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="METHOD")
+    options.add_argument("--repeat", type=int, default=9, help="times to start Python; the least counts")
+    asked = options.parse_args()
+    made = setting()
+    started = starts(asked.repeat)
+    table = Table(
+        {"method": (13, None), "columns": (7, 0), "k": (3, 0), **CELL, "/ GROUP BY": (10, 0), "GCP": (7, 4)}
+        | {"literal": (7, 4), "precision": (9, 4)}
+    )
+    for columns in asked.columns:
+        for k in asked.k:
+            for method in asked.methods:
+                given: dict[str, Any] = {"method": method, "columns": columns, "k": k}
+                found = run("speed", "cell", asked.timeout, data=asked.data, sample=asked.sample, **given)
                 literal = LITERAL.get((method, k)) if columns == 6 else None
-                print(
-                    f"{method:10} {columns:7} {k:4} {found['seconds']:8.2f} {found['ratio']:11.0f} "
-                    f"{found['memory']:6.0f} {found['gcp']:7.4f} {literal or '':>7} "
-                    f"{found['precision']:9.4f}",
-                    flush=True,
-                )
+                table.add(given | found | {"literal": literal})
+    if asked.write:
+        write(asked.write, "speed", made, "\n".join(table.lines), "\n".join(started.lines))
 
 
-def cell(data: Path, rows: int, method: str, columns: int, k: int) -> dict[str, float]:
+def cell(data: str, sample: int, method: str, columns: int, k: int) -> Cell:
     """One method on one table: end to end, from the table to a verified and measured release."""
-    import duckdb
-
-    import sqlanon
-
-    con = duckdb.connect()
-    sqlanon.load(con)
-    quasi = _table(con, data, rows)[:columns]
-    listed = ", ".join(f'"{column}"' for column in quasi)
-    start = time.perf_counter()
-    con.execute(f"select {listed}, count(*) from adult group by all").fetchall()
-    plain = time.perf_counter() - start
-    start = time.perf_counter()
-    release = sqlanon.anonymize(con, "adult", quasi, k, method=method)
-    seconds = time.perf_counter() - start
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    con = create_adult(Path(data), sample)
+    quasi = columns_of(Path(data), columns)
+    plain = group_by_seconds(con, "adult", quasi)
+    found: Cell = {}
+    with clocked(found):
+        release = sqlanon.anonymize(con, "adult", quasi, k, method=method)
     measured = release.metrics()
     con.close()
-    return {
-        "seconds": seconds,
-        "ratio": seconds / plain,
-        "memory": memory,
-        "gcp": measured["gcp"],
+    return found | {
+        "/ GROUP BY": found["seconds"] / plain,
+        "GCP": measured["gcp"],
         "precision": measured["precision"],
     }
 
 
-def _table(con, data: Path, rows: int) -> list[str]:  # type: ignore[no-untyped-def]
-    """The table `adult` with its hierarchies, age as a number; its columns, the six first."""
-    import sqlanon
-    from sqlanon import samples
+def starts(repeat: int) -> Table:
+    """What it costs to start, with compiled modules at hand as after an installation."""
+    table = Table({"start": (30, None), "seconds": (9, 2), "CPU s": (8, 2), "aim": (5, 1)})
+    best = {what: (float("inf"), float("inf")) for what in STARTS}
+    with tempfile.TemporaryDirectory() as compiled:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for _ in range(repeat + 1):  # the first turn compiles and is the slowest
+            for what, arguments in STARTS.items():
+                wall, cpu = time.perf_counter(), _children_seconds()
+                subprocess.run([sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL, check=True)
+                taken = time.perf_counter() - wall, _children_seconds() - cpu
+                best[what] = min(best[what][0], taken[0]), min(best[what][1], taken[1])
+    for what, (wall, cpu) in best.items():
+        before = best[NEEDED] if "beyond" in what else (0, 0)
+        table.add({"start": what, "seconds": wall - before[0], "CPU s": cpu - before[1], "aim": AIMS.get(what)})
+    return table
 
-    if (data / "adult_30162.csv").exists():
-        con.execute("create table adult as from read_csv($1, delim=';')", [str(data / "adult_30162.csv")])
-        for column in EIGHT[1:]:
-            sqlanon.create_hierarchy(con, column, csv=data / "adult_hierarchies" / f"{column}.csv")
-        return list(EIGHT)
-    samples.create(con, "adult", rows=rows)
-    columns = [column.replace("-", "_") for column in EIGHT]
-    for column in columns[1:]:
-        sqlanon.create_hierarchy(con, column, rows=samples.hierarchy_rows("adult")[column])
-    return columns
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlanon import grids
 from sqlanon.errors import PolicyError, not_one_of
+from sqlanon.grids import Width
 from sqlanon.hierarchy import Hierarchy
 from sqlanon.policy import Policy
 from sqlanon.rules import Rule
@@ -30,6 +32,11 @@ class Cte:
         return f"{self.name} as {'materialized ' if self.materialized else ''}(\n{self.body}\n)"
 
 
+def with_ctes(ctes: list[Cte], body: str) -> str:
+    """A query that reads top to bottom."""
+    return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body
+
+
 @dataclass(frozen=True)
 class Attribute:
     """One quasi-identifier in a plan: number, column, its type's family, and its hierarchy if it has one."""
@@ -42,6 +49,8 @@ class Attribute:
     anon: str
     weight: float = 1.0
     as_columns: bool = False
+    is_snapped: bool = False
+    width: Width | None = None
 
     @property
     def is_range(self) -> bool:
@@ -156,6 +165,10 @@ class Attribute:
     def labels_sql(self) -> str:
         """What is printed for each range that a group covers."""
         fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
+        if self.is_range and self.is_snapped:
+            cells = grids.cells_sql(self.domain, self.family, self.width)
+            ends = {"separator": literal(self.family.separator), "closing": literal(grids.closing(self.family))}
+            return render("pipeline/labels_cells.sql", **fragments, **ends, cells=cells)
         if self.is_range:
             return render("pipeline/labels_values.sql", **fragments, separator=literal(self.family.separator))
         return render("pipeline/labels_nodes.sql", **fragments)
@@ -185,11 +198,17 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
         family = type_family(column, source.types[column])
         if asked in policy.hierarchies:
             wanted = policy.hierarchies[asked]
-            hierarchy = None if wanted is None else _named(wanted, by_name)
+            hierarchy = None if wanted is None else named_hierarchy(wanted, by_name)
         else:
             hierarchy = by_name.get(fold(column))
         if hierarchy and hierarchy.rule:
             hierarchy.rule.check(column, family, hierarchy.name)
+        width = policy.grid.get(asked)
+        if width is not None:
+            if hierarchy is not None or not family.is_ordered:
+                reason = "prints its hierarchy's labels" if hierarchy else f"holds {family.name}"
+                raise PolicyError(f"grid names '{column}', which {reason}: a grid is for numbers and dates without one")
+            grids.check(column, family, width)
         attributes.append(
             Attribute(
                 number=number,
@@ -200,12 +219,31 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
                 anon=anon,
                 weight=float(policy.weights.get(asked, 1.0)),
                 as_columns=policy.ranges == "columns" and policy.represent == "closure",
+                is_snapped=policy.ranges == "snapped",
+                width=width,
             )
         )
     return tuple(attributes)
 
 
-def _named(wanted: str, by_name: dict[str, Hierarchy]) -> Hierarchy:
+def encoded_sql(attributes: Sequence[Attribute], seen: Sequence[str] = ()) -> str:
+    """The distinct tuples as ranks, and as codes of other columns that the core sees."""
+    ranks = [f"{a.domain}.rank" for a in attributes]
+    codes = [f"dense_rank() over (order by tuples.{column} nulls last) - 1 as {column}_code" for column in seen]
+    columns = [f"{rank} as {a.rank}" for rank, a in zip(ranks, attributes, strict=True)]
+    return render(
+        "pipeline/encoded.sql",
+        order=", ".join([*ranks, *(f"tuples.{column}" for column in seen)]),
+        columns=", ".join([*columns, *codes]),
+        joins="\n".join(
+            f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('tuples.' + a.value)}"
+            for a in attributes
+        ),
+    )
+
+
+def named_hierarchy(wanted: str, by_name: dict[str, Hierarchy]) -> Hierarchy:
+    """The hierarchy of this name, or an error that lists them."""
     if fold(wanted) not in by_name:
         raise PolicyError(not_one_of("hierarchy", wanted, [h.name for h in by_name.values()], "hierarchies"))
     return by_name[fold(wanted)]

@@ -4,37 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import run
-from sqlanon.errors import PolicyError
-from sqlanon.planner import diversity_sql, proof_sql
+from sqlanon.hierarchy import hierarchies
+from sqlanon.models import Asked, asked_of, sensitive_of
+from sqlanon.policy import Policy
+from sqlanon.promises import equal_rows
 from sqlanon.sources import resolve
 from sqlanon.sqltext import names
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was counted, what was asked for, and whether it holds. An empty table holds anything."""
+    """What was counted, what was asked for, and whether it holds. An empty table holds anything.
+
+    `asked` holds what is asked of the sensitive columns, model by model, and `reached` what each column reaches; l and
+    t are always measured.
+    """
 
     rows: int
     classes: int
     k: int | None
     asked_k: int
     violations: int
-    l: dict[str, float | None]  # noqa: E741 - the field's own name
-    asked_l: float | None
+    reached: dict[str, dict[str, float | None]]
+    asked: dict[str, float]
 
     @property
     def holds(self) -> bool:
-        """Is every class as large and as diverse as asked?"""
-        is_diverse = self.asked_l is None or all(found is None or found >= self.asked_l for found in self.l.values())
-        return (self.k is None or self.k >= self.asked_k) and is_diverse
+        """Is every class as large as asked, and does it keep every model?"""
+        are_kept = (
+            Asked(model, value).holds(found)
+            for model, value in self.asked.items()
+            for found in self.reached[model].values()
+        )
+        return (self.k is None or self.k >= self.asked_k) and all(are_kept)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self) | {"holds": self.holds}
+        """For JSON, which has no infinity."""
+        reached = {m: {c: "infinity" if v == inf else v for c, v in found.items()} for m, found in self.reached.items()}
+        return asdict(self) | {"reached": reached, "holds": self.holds}
 
 
 def check(
@@ -44,19 +56,27 @@ def check(
     k: int = 5,
     *,
     sensitive: Sequence[str] = (),
-    l: float | None = None,  # noqa: E741
+    **models: Any,
 ) -> Check:
-    """Check a table, file or query as it is printed: the smallest class, and the diversity of sensitive columns."""
-    if not quasi:
-        raise PolicyError("quasi is empty: name the columns that could identify a person")
-    if l is not None and not sensitive:
-        raise PolicyError("l needs a sensitive column")
+    """Check a table, file or query as it is printed: the smallest class, and what sensitive columns reach.
+
+    Models are asked for by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on.
+    """
+    policy = Policy.of({"quasi": quasi, "sensitive": sensitive, **models})
     raw = unwrap(con)
-    anon_schema(raw)
+    anon = anon_schema(raw)
     found = resolve(raw, source)
-    columns, values = found.spelt(quasi), found.spelt(sensitive)
-    ((smallest, classes, rows),) = run(raw, proof_sql(found.relation, columns))
-    small = f"select 1 from {found.relation} group by {names(columns)} having count(*) < {int(k)}"
+    promise = equal_rows(found.spelt(quasi))
+    columns = sensitive_of(found, policy, hierarchies(raw, anon), anon)
+    ((smallest, classes, rows),) = run(raw, promise.proof(found.relation))
+    small = f"select 1 from {found.relation} group by {names(promise.printed)} having count(*) < {int(k)}"
     ((violations,),) = run(raw, f"select count(*) from ({small})")
-    diversity = {value: run(raw, diversity_sql(found.relation, columns, value))[0][0] for value in values}
-    return Check(int(rows or 0), classes, smallest, k, violations, diversity, l)
+    measured = [
+        (Asked(model), column) for model in promise.measured if model not in policy.models for column in columns
+    ]
+    reached: dict[str, dict[str, float | None]] = {}
+    for asked, column in (*measured, *asked_of(policy, columns)):
+        assert promise.reached is not None
+        ((value,),) = run(raw, promise.reached(found.relation, asked, column))
+        reached.setdefault(asked.name, {})[column.column] = value
+    return Check(int(rows or 0), classes, smallest, k, violations, reached, policy.models)

@@ -5,21 +5,27 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import logging
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from rich.console import Console
 
 import sqlanon
 from sqlanon import progress
 from sqlanon.checks import check
+from sqlanon.compare import DEFAULT_KS, DEFAULT_METRICS, prepare, require_writable
 from sqlanon.demo import demo, summary
 from sqlanon.engine import run
-from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, SqlanonError
-from sqlanon.policy import DEFAULT_METHOD, OPTIONS, PARAMETERS, RANGES, REPRESENTATIONS, Job
+from sqlanon.errors import BrokenPromiseError, CatalogError, InterruptedRunError, PolicyError, SqlanonError
+from sqlanon.metrics import METRICS
+from sqlanon.policy import ASKED, DEFAULT_METHOD, OPTIONS, PARAMETERS, RANGES, REPRESENTATIONS, ROLES, Job
+from sqlanon.pseudonyms import VARIABLE
+from sqlanon.publish import refuse
 from sqlanon.shell import GREETING, run_script, shell
 from sqlanon.sqltext import literal, name, split_name
 from sqlanon.task import predict
@@ -31,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     parsed = _parser().parse_args(arguments)
     try:
-        with nullcontext() if parsed.run is _shell else progress.bar():
+        is_release = parsed.run is not _compare
+        with nullcontext() if parsed.run in (_shell, _compare) else progress.bar(), _warnings(is_release):
             return int(parsed.run(parsed) or 0)
     except BrokenPromiseError as problem:
         return _say(problem, 1)
@@ -41,6 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return _say("interrupted; nothing was stored", 130)
+
+
+@contextmanager
+def _warnings(are_shown: bool) -> Iterator[None]:
+    """What the library logs goes to stderr, as errors do."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("sqlanon: %(message)s"))
+    log = logging.getLogger("sqlanon")
+    if are_shown:
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def _say(problem: object, code: int) -> int:
@@ -75,17 +96,19 @@ def _parser() -> argparse.ArgumentParser:
     _database(add)
     add.add_argument("--quasi", action="append", required=True, type=_columns, metavar="A,B", help="quasi-identifiers")
     add.add_argument("--k", type=int, default=5, help="the smallest class that may be printed (default 5)")
-    add.add_argument("--l", type=float, help="no sensitive value may hold more than 1/l of a class")
+    _models(add)
     add.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
     for role, meaning in (
         ("sensitive", "released as they are, diversity measured"),
         ("keep", "released as they are"),
         ("unsafe-keep", "released as they are even if nearly unique"),
+        ("pseudonymize", "released as keyed hashes"),
     ):
         add.add_argument(f"--{role}", action="append", type=_columns, metavar="A,B", help=meaning)
     add.add_argument("--hierarchy", action="append", type=_pair, metavar="COLUMN=NAME", help="a column's hierarchy")
     add.add_argument("--weight", action="append", type=_pair, metavar="COLUMN=NUMBER", help="a column's weight")
-    add.add_argument("--ranges", choices=RANGES, help="numbers as text [25-30], or as two typed columns")
+    add.add_argument("--ranges", choices=RANGES, help="numbers as [25-30], as two typed columns, or snapped to a grid")
+    add.add_argument("--grid", action="append", type=_pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
     add.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
     add.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
     add.add_argument("--block-size", type=_number, help="cluster so many distinct tuples at a time")
@@ -98,7 +121,23 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--name", help="store the release in the database under this name")
     add.add_argument("--view", action="store_true", help="store it as a view over a stored table")
     add.add_argument("--replace", action="store_true", help="replace a stored release of that name")
-    add.add_argument("-o", "--output", type=Path, metavar="FILE", help="write a new csv or parquet file")
+    add.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file")
+    _key_file(add)
+
+    add = command(
+        "publish",
+        _publish,
+        "write a stored release to a new duckdb, csv or parquet file that holds nothing else",
+        "sqlanon publish patients_public --db hospital.duckdb -o patients_public.parquet",
+    )
+    add.add_argument("name", help="a stored release")
+    _database(add, required=True)
+    add.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new file")
+    add.add_argument("--replace", action="store_true", help="replace a file that is there")
+    add.add_argument("--json", action="store_true", help="print what the file says about the release")
+
+    add = command("key", _make_key, "make a key for pseudonyms, in a file that only you can read", "sqlanon key my.key")
+    add.add_argument("file", type=Path, help="the new file")
 
     add = command(
         "check",
@@ -111,15 +150,45 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("--quasi", action="append", required=True, type=_columns, metavar="A,B", help="quasi-identifiers")
     add.add_argument("--k", type=int, default=5, help="rows that every class must have (default 5)")
     add.add_argument("--sensitive", action="append", type=_columns, metavar="A,B", help="sensitive columns")
-    add.add_argument("--l", type=float, help="diversity that every class must have: 1 / largest share")
+    _models(add)
+    add.add_argument("--json", action="store_true", help="print one JSON object")
+
+    _risk_parsers(command)
+
+    add = command(
+        "compare",
+        _compare,
+        "run methods against each other on the same rows: loss, time and risk as tables, charts and JSON",
+        "sqlanon compare people.csv --quasi age,zip,sex --k 5,10,20 --methods auto,kacpc,mondrian -o comparison.html",
+    )
+    add.add_argument("source", help="a table of the database, a csv or parquet file, or a SELECT")
+    _database(add, "the DuckDB database; the cells are stored there, so an interrupted comparison goes on")
+    add.add_argument("--quasi", action="append", required=True, type=_columns, metavar="A,B", help="quasi-identifiers")
+    ks = ",".join(map(str, DEFAULT_KS))
+    add.add_argument("--k", type=_whole_numbers, default=DEFAULT_KS, metavar="5,10", help=f"the k (default {ks})")
+    add.add_argument("--methods", default="all", metavar="A,B", help=f"all (default), or some of {', '.join(METHODS)}")
+    listed = ", ".join(METRICS)
+    add.add_argument("--metrics", default=",".join(DEFAULT_METRICS), metavar="A,B", help=f"the first sorts: {listed}")
+    add.add_argument("--sensitive", action="append", type=_columns, metavar="A,B", help="sensitive columns")
+    add.add_argument("--l", type=float, help="no sensitive value may hold more than 1/l of a class")
+    add.add_argument("--hierarchy", action="append", type=_pair, metavar="COLUMN=NAME", help="a column's hierarchy")
+    add.add_argument("--weight", action="append", type=_pair, metavar="COLUMN=NUMBER", help="a column's weight")
+    add.add_argument("--refine", action="store_true", default=None, help="polish every method's groups by a search")
+    add.add_argument("--seed", type=int, help="of the methods and of the sample")
+    add.add_argument("--sample", type=int, metavar="ROWS", help="compare on so many rows, drawn once")
+    add.add_argument("--timeout", type=float, metavar="SECONDS", help="stop a method after so long and go on")
+    add.add_argument("--fresh", action="store_true", help="run again what is stored already")
+    add.add_argument("-o", "--output", type=Path, metavar="PATH", help="write FILE.html, or a page and PNGs to FOLDER")
     add.add_argument("--json", action="store_true", help="print one JSON object")
 
     add = command("run", _run, "run a SQL script or a policy file", "sqlanon run anonymize.sql --db hospital.duckdb")
     add.add_argument("file", type=Path, help="script.sql, or policy.toml with a source and a policy")
     _database(add)
+    _key_file(add)
 
     add = command("shell", _shell, "type SQL and sqlanon's statements", "sqlanon shell --db hospital.duckdb")
     _database(add)
+    _key_file(add)
 
     add = command(
         "utility",
@@ -152,6 +221,53 @@ def _parameters() -> dict[Parameter, list[str]]:
         for parameter in method.parameters:
             named.setdefault(parameter.name, (parameter, []))[1].append(method.name)
     return dict(named.values())
+
+
+def _risk_parsers(command: Callable[..., argparse.ArgumentParser]) -> None:
+    add = command(
+        "risk",
+        _risk,
+        "how easily the people of a table, csv or parquet file are found again",
+        "sqlanon risk people_public.csv --quasi age,zip,sex",
+    )
+    add.add_argument("source", help="a csv or parquet file, or a table of --db")
+    _database(add, "the database that has the table; opened read-only")
+    add.add_argument("--quasi", action="append", required=True, type=_columns, metavar="A,B", help="quasi-identifiers")
+    add.add_argument("--population", metavar="SOURCE", help="everybody who might be in it, printed as the table is")
+    add.add_argument("--json", action="store_true", help="print one JSON object")
+
+    add = command(
+        "detect",
+        _detect,
+        "which columns and combinations single people out, and a role for each column",
+        "sqlanon detect people.csv --toml > policy.toml",
+    )
+    add.add_argument("source", help="a csv or parquet file, or a table of --db")
+    _database(add, "the database that has the table; opened read-only")
+    add.add_argument("--size", type=int, default=3, help="how many columns a combination may have (default 3)")
+    add.add_argument("--share", type=float, default=0.05, help="the unique rows that make it identify (default 0.05)")
+    how = add.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print one JSON object")
+    how.add_argument("--toml", action="store_true", help="print a policy file for sqlanon run")
+
+    add = command(
+        "attack",
+        _attack,
+        "attack a release with its source as the attacker's knowledge; exit 1 if one gets further than is promised",
+        "sqlanon attack patients_public --db hospital.duckdb",
+    )
+    add.add_argument("release", help="a stored release of --db, or with --source any table, csv or parquet file")
+    _database(add)
+    add.add_argument("--source", help="what a table that is no stored release was made from")
+    for role in ("quasi", "sensitive", "keep"):
+        add.add_argument(f"--{role}", action="append", type=_columns, metavar="A,B", help="with --source: its columns")
+    add.add_argument("--k", type=int, help="with --source: what k promises (default 5)")
+    add.add_argument("--l", type=float, help="with --source: what l promises")
+    add.add_argument("--hierarchy", action="append", type=_pair, metavar="COLUMN=NAME", help="with --source")
+    add.add_argument("--ranges", choices=RANGES, help="with --source: how numbers are printed")
+    add.add_argument("--other", action="append", metavar="NAME", help="intersect with this release (default: all)")
+    add.add_argument("--knows", type=int, default=1, metavar="M", help="values that the attacker rules out (default 1)")
+    add.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _hierarchy_parser(parser: argparse.ArgumentParser) -> None:
@@ -187,6 +303,26 @@ def _database(parser: argparse.ArgumentParser, help: str = "the DuckDB database"
     parser.add_argument("--db", metavar="FILE", help=help, required=required)
 
 
+def _key_file(parser: argparse.ArgumentParser) -> None:
+    help = f"the key of pseudonyms, made by sqlanon key (default: {VARIABLE} of the environment)"
+    parser.add_argument("--key-file", type=Path, metavar="FILE", help=help)
+
+
+def _open(arguments: argparse.Namespace) -> sqlanon.Connection:
+    """The database, with its key if there is one."""
+    key = sqlanon.read_key(arguments.key_file) if arguments.key_file is not None else None
+    con = sqlanon.connect(arguments.db or ":memory:")
+    sqlanon.set_key(con, key)
+    return con
+
+
+def _models(parser: argparse.ArgumentParser) -> None:
+    """What may be asked of sensitive columns."""
+    for option in ASKED:
+        kind = {"type": _number} if not option.choices else {"choices": option.choices}
+        parser.add_argument(f"--{option.name.replace('_', '-')}", help=option.help, **kind)
+
+
 def _columns(text: str) -> list[str]:
     """A comma-separated list of names; double quotes protect a comma."""
     return [column.strip() for column in next(csv.reader([text], skipinitialspace=True), []) if column.strip()]
@@ -206,6 +342,13 @@ def _number(text: str) -> float:
         return float(text)
 
 
+def _whole_numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of whole numbers, such as 5,10,20") from None
+
+
 def _numbers(text: str) -> list[float]:
     return [_number(part) for part in text.split(",")]
 
@@ -220,15 +363,14 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 def _anonymize(arguments: argparse.Namespace) -> None:
     output: Path | None = arguments.output
-    if output is not None and output.exists():
-        raise CatalogError(f"'{output}' exists already: nothing is overwritten")
-    if output is not None and output.suffix.lower() not in (".csv", ".parquet"):
-        raise PolicyError(f"'{output}' must end in .csv or .parquet")
     given = {option: getattr(arguments, option, None) for option in (*OPTIONS, *PARAMETERS)}
-    given |= {role: _flat(given[role]) for role in ("quasi", "sensitive", "keep", "unsafe_keep")}
+    given |= {role: _flat(given[role]) for role in ROLES}
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: _weight(column, text) for column, text in arguments.weight or []}
-    with sqlanon.connect(arguments.db or ":memory:") as con:
+    given["grid"] = dict(arguments.grid or [])
+    with _open(arguments) as con:
+        if output is not None:
+            refuse(con.duckdb, output)
         release = sqlanon.anonymize(
             con,
             arguments.source,
@@ -238,10 +380,67 @@ def _anonymize(arguments: argparse.Namespace) -> None:
             **given,
         )
         if output is not None:
-            run(con.duckdb, f"copy {release.table} to {literal(str(output))}")
+            release.publish(output)
         elif arguments.name is None:
             print(release.relation())
         print(summary(release), file=sys.stderr)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    if arguments.output is not None:
+        require_writable(arguments.output)
+    with sqlanon.connect(arguments.db or ":memory:") as con:
+        run(con.duckdb, "set enable_progress_bar = false")  # it would go to stdout, under python -m
+        comparison = prepare(
+            con,
+            arguments.source,
+            _flat(arguments.quasi),
+            arguments.k,
+            methods=arguments.methods,
+            metrics=arguments.metrics,
+            sample=arguments.sample,
+            timeout=arguments.timeout,
+            fresh=arguments.fresh,
+            sensitive=_flat(arguments.sensitive),
+            l=arguments.l,
+            hierarchies=dict(arguments.hierarchy or []),
+            weights={column: _weight(column, text) for column, text in arguments.weight or []},
+            refine=arguments.refine,
+            seed=arguments.seed,
+        )
+        is_whole = True
+        try:
+            with progress.bar():
+                comparison.run()
+        except (KeyboardInterrupt, InterruptedRunError):
+            is_whole = False
+        if arguments.json:
+            print(json.dumps(comparison.as_dict()))
+        elif sys.stdout.isatty():
+            Console().print(comparison)
+        else:
+            print(comparison)
+        for path in comparison.save(arguments.output) if arguments.output is not None else []:
+            print(f"wrote {path}", file=sys.stderr)
+    done = sum(cell.is_done for cell in comparison.cells)
+    if not is_whole:
+        goes_on = "the same command goes on from here" if arguments.db else "with --db it could go on from here"
+        return _say(f"interrupted with {done} of {len(comparison.asked)} cells done: {goes_on}", 130)
+    return 0 if done else _say("no method could be run", 2)
+
+
+def _publish(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect(arguments.db) as con:
+        about = sqlanon.open_release(con, arguments.name).publish(arguments.output, replace=arguments.replace)
+    if arguments.json:
+        print(json.dumps(about))
+    else:
+        holds = f"{about['property']}, {about['rows']:,} rows in {about['classes']:,} classes"
+        print(f"wrote {arguments.output}, verified on the file: {holds}", file=sys.stderr)
+
+
+def _make_key(arguments: argparse.Namespace) -> None:
+    sqlanon.create_key(arguments.file)
 
 
 def _weight(column: str, text: str) -> float:
@@ -253,33 +452,39 @@ def _weight(column: str, text: str) -> float:
 
 def _check(arguments: argparse.Namespace) -> int:
     with sqlanon.connect() as con:
-        source = arguments.source
-        if arguments.db is not None:
-            if not Path(arguments.db).is_file():
-                raise CatalogError(f"There is no database '{arguments.db}'")
-            run(con.duckdb, f"attach {literal(arguments.db)} as checked (read_only)")
-            source = _attached(source)
-        elif source.lower().endswith((".duckdb", ".db")):
-            raise CatalogError(f"Which table of '{source}'? sqlanon check TABLE --db {source}")
         found = check(
             con,
-            source,
+            _attached(arguments.source) if _attach(con, arguments, "check") else arguments.source,
             _flat(arguments.quasi),
             arguments.k,
             sensitive=_flat(arguments.sensitive),
-            l=arguments.l,
+            **{option.name: getattr(arguments, option.name) for option in ASKED},
         )
     if arguments.json:
         print(json.dumps(found.as_dict()))
     else:
         print(f"k = {found.k} (asked {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
-        for column, value in found.l.items():
-            asked = f" (asked {found.asked_l:g})" if found.asked_l is not None else ""
-            print(f"l = {value:.4g}{asked} in {column}" if value is not None else f"l: no rows, {column}")
+        for model, by_column in found.reached.items():
+            asked = f" (asked {found.asked[model]:g})" if model in found.asked else ""
+            for column, value in by_column.items():
+                is_empty = value is None
+                print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
         if found.violations:
             print(f"{found.violations:,} classes have fewer than {found.asked_k} rows")
         print("holds" if found.holds else "BROKEN")
     return 0 if found.holds else 1
+
+
+def _attach(con: sqlanon.Connection, arguments: argparse.Namespace, command: str) -> bool:
+    """Attach the database, if one is named, as `checked`; nothing is written to it."""
+    if arguments.db is None:
+        if arguments.source.lower().endswith((".duckdb", ".db")):
+            raise CatalogError(f"Which table of '{arguments.source}'? sqlanon {command} TABLE --db {arguments.source}")
+        return False
+    if not Path(arguments.db).is_file():
+        raise CatalogError(f"There is no database '{arguments.db}'")
+    run(con.duckdb, f"attach {literal(arguments.db)} as checked (read_only)")
+    return True
 
 
 def _attached(table: str) -> str:
@@ -289,17 +494,71 @@ def _attached(table: str) -> str:
     return f"checked.{name(schema)}.{name(parts[-1])}"
 
 
+def _risk(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect() as con:
+        source, population = arguments.source, arguments.population
+        if _attach(con, arguments, "risk"):
+            source, population = _attached(source), population and _attached(population)
+        found = sqlanon.risk(con, source, _flat(arguments.quasi), population=population)
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    for measure, value in found.items():
+        print(f"{measure:16} {value:,.6g}" if value is not None else f"{measure:16} -")
+
+
+def _detect(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect() as con:
+        if _attach(con, arguments, "detect"):
+            run(con.duckdb, "use checked.main")
+        found = sqlanon.detect(con, arguments.source, size=arguments.size, share=arguments.share)
+        if arguments.json:
+            print(json.dumps(found.as_dict()))
+        elif arguments.toml:
+            print(found.toml(), end="")
+        else:
+            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=200)
+            if found.untested:
+                print(f"{found.untested:,} sets of columns were not tested")
+
+
+def _attack(arguments: argparse.Namespace) -> int:
+    if arguments.db is not None and not Path(arguments.db).is_file():
+        raise CatalogError(f"There is no database '{arguments.db}'")
+    with sqlanon.connect(arguments.db or ":memory:") as con:
+        found = sqlanon.attack(
+            con,
+            arguments.release,
+            source=arguments.source,
+            others=arguments.other,
+            knows=arguments.knows,
+            quasi=_flat(arguments.quasi) or None,
+            sensitive=_flat(arguments.sensitive) or None,
+            keep=_flat(arguments.keep) or None,
+            hierarchies=dict(arguments.hierarchy or []) or None,
+            k=arguments.k,
+            l=arguments.l,
+            ranges=arguments.ranges,
+        )
+        if arguments.json:
+            print(json.dumps(found.as_dict()))
+        else:
+            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=250)
+            print("holds" if found.holds else "BROKEN")
+    return 0 if found.holds else 1
+
+
 def _run(arguments: argparse.Namespace) -> None:
     if not arguments.file.is_file():
         raise CatalogError(f"There is no file '{arguments.file}'")
     if arguments.file.suffix.lower() != ".toml":
-        with sqlanon.connect(arguments.db or ":memory:") as con:
+        with _open(arguments) as con:
             run_script(con, arguments.file.read_text(encoding="utf-8"))
         return
     job = Job.from_toml(arguments.file)
     if job.source is None:
         raise PolicyError(f"'{arguments.file}' names no source: source = \"patients\"")
-    with sqlanon.connect(arguments.db or ":memory:") as con:
+    with _open(arguments) as con:
         for hierarchy, definition in job.define.items():
             _create_hierarchy(con, hierarchy, {**definition, "replace": True})
         release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
@@ -316,7 +575,7 @@ def _create_hierarchy(con: sqlanon.Connection, hierarchy: str, definition: dict[
 
 
 def _shell(arguments: argparse.Namespace) -> None:
-    with sqlanon.connect(arguments.db or ":memory:") as con:
+    with _open(arguments) as con:
         if sys.stdin.isatty():
             database = arguments.db or "in memory"
             print(GREETING.format(version=sqlanon.__version__, duckdb=duckdb.__version__, database=database))

@@ -12,8 +12,9 @@ from sqlanon.catalog import anon_schema
 from sqlanon.errors import PolicyError, SqlanonError
 from sqlanon.hierarchy import create_hierarchy, drop_hierarchy
 from sqlanon.loading import load
-from sqlanon.policy import Policy
-from sqlanon.release import anonymize, drop_release
+from sqlanon.policy import ROLES, Policy
+from sqlanon.publish import ABOUT_TYPES
+from sqlanon.release import anonymize, drop_release, open_release
 from sqlanon.sources import resolve
 from sqlanon.sqltext import fold, literal
 from sqlanon.statements import (
@@ -21,6 +22,7 @@ from sqlanon.statements import (
     CreateRelease,
     DropRelease,
     Plain,
+    Publish,
     Statement,
     parse,
 )
@@ -131,6 +133,10 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
     if isinstance(statement, DropRelease):
         drop_release(con, statement.name, kind=statement.kind, missing_ok=statement.missing_ok)
         return f"select {literal(statement.name)} as dropped"
+    if isinstance(statement, Publish):
+        about = open_release(con, statement.name).publish(statement.path, replace=statement.replace)
+        facts = ", ".join(f"{literal(about[fact])}::{kind} as {fact}" for fact, kind in ABOUT_TYPES.items())
+        return f"select {literal(statement.path)} as published, {facts}"
     if isinstance(statement, CreateHierarchy):
         create_hierarchy(con, statement.name, replace=statement.replace, **statement.arguments)
         found = literal(statement.name.lower())
@@ -140,7 +146,7 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
 
 
 def _refuse_columns_without_role(con: duckdb.DuckDBPyConnection, select: str, policy: Policy) -> None:
-    roles = {fold(column) for column in (*policy.quasi, *policy.sensitive, *policy.keep, *policy.unsafe_keep)}
+    roles = {fold(column) for role in ROLES for column in getattr(policy, role)}
     without = [column for column in resolve(con, select).columns if fold(column) not in roles]
     if without:
         listed = ", ".join(f"'{column}'" for column in without)

@@ -59,10 +59,12 @@ def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[s
 def summary(release: Release) -> str:
     """The proof and the loss in a line."""
     proof, metrics = release.proof, release.metrics()
-    diversity = "".join(f", l = {value:.3g} in {column}" for column, value in proof.get("l", {}).items())
+    shown = ("l", *(model for model in release.policy.models if model != "l"))
+    diversity = "".join(f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.get(m, {}).items())
     lost = ""
-    if "gcp" in metrics:
+    if "lower_bound" in metrics:
         lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
-    return (
-        f"verified on {proof['rows']:,} printed rows: k = {proof['k']} in {proof['classes']:,} classes{diversity}{lost}"
-    )
+    classes = f"k = {proof['k']} in {proof['classes']:,} classes{diversity}"
+    if proof["property"] != "k-anonymity":
+        classes = f"{proof['property']}, {classes}"
+    return f"verified on {proof['rows']:,} printed rows: {classes}{lost}"

@@ -12,7 +12,7 @@ import secrets
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -23,13 +23,17 @@ import pyarrow as pa
 
 from sqlanon import progress
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, InterruptedRunError, SqlanonError
+from sqlanon.pseudonyms import pseudonyms
 from sqlanon.sqltext import name
 from sqlanon.udfs import blocks
 from sqlanon.udfs.bounds import lower_bounds
+from sqlanon.udfs.costs import PRIVATE
 from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
+from sqlanon.udfs.matches import least_matches
 from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
 from sqlanon.udfs.refine import refine
 from sqlanon.udfs.wfcmeans import information_distortion
@@ -69,7 +73,9 @@ class Instance:
         create("sqlanon_bounds", bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
         lists = [f"{BOX}[]", f"{COUNTED}[]"]
         create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
+        create("sqlanon_matches", matches, lists, "BIGINT", type="arrow", null_handling="special")
         create("sqlanon_shuffle", shuffle, ["BIGINT"], "UBIGINT", type="arrow", side_effects=True)
+        create("sqlanon_pseudonym", pseudonyms, ["VARCHAR", "VARCHAR"], "VARCHAR", type="arrow")
         for function, planner in self.planners.items():
             create(function, planner, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR")
 
@@ -121,6 +127,13 @@ def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None
     instance.connections.append(weakref.ref(con))
 
 
+def instance_of(con: duckdb.DuckDBPyConnection) -> str:
+    """The key of the connection's database instance."""
+    if not run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+        raise CatalogError("sqlanon is not loaded here: call sqlanon.load(con) first")
+    return str(run(con, "select sqlanon_instance()")[0][0])
+
+
 def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
     """Run a statement to its end and return its rows: a result that is left open blocks the caller's connection."""
     return con.execute(sql, values).fetchall()
@@ -129,7 +142,7 @@ def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tu
 @contextmanager
 def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """All or nothing; inside a transaction that the caller opened, all or nothing is the caller's to decide."""
-    if _is_in_transaction(con):
+    if is_in_transaction(con):
         yield
         return
     run(con, "begin transaction")
@@ -141,7 +154,7 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     run(con, "commit")
 
 
-def _is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
+def is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
     """Has the caller a transaction open? Two statements then share its id. Trying BEGIN would abort it."""
     return run(con, "select txid_current()") == run(con, "select txid_current()")
 
@@ -157,7 +170,7 @@ def our_errors() -> Iterator[None]:
             raise KeyboardInterrupt from None
         if "Python exception occurred" in message:
             raise
-        kind = BrokenPromiseError if message.startswith("A printed class") else DataError
+        kind = BrokenPromiseError if message.startswith("A printed ") else DataError
         raise kind(message.strip().splitlines()[0]) from None
     except duckdb.InterruptException:
         raise InterruptedRunError("Interrupted; nothing was stored") from None
@@ -184,18 +197,23 @@ def shuffle(column: pa.Array) -> pa.Array:
 
 def divergences(boxes: pa.Array, tuples: pa.Array) -> pa.Array:
     """The divergence of the classes from the tuples, for each pair of lists."""
-    found = []
-    for box_list, tuple_list in zip(_chunks(boxes), _chunks(tuples), strict=True):
-        box, row = box_list.values, tuple_list.values
-        matrices = (
-            _matrix(box, "lo"),
-            _matrix(box, "hi"),
-            _numpy(box, "rows"),
-            _matrix(row, "ranks"),
-            _numpy(row, "rows"),
-        )
-        found.append(divergence(*matrices))
-    return pa.array(found, pa.float64())
+    pairs = zip(_chunks(boxes), _chunks(tuples), strict=True)
+    return pa.array([divergence(*_compared(*pair)) for pair in pairs], pa.float64())
+
+
+def _compared(boxes: Any, tuples: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """lo, hi and rows of a list of boxes, ranks and rows of a list of tuples."""
+    box, row = boxes.values, tuples.values
+    return _matrix(box, "lo"), _matrix(box, "hi"), _numpy(box, "rows"), _matrix(row, "ranks"), _numpy(row, "rows")
+
+
+def matches(boxes: pa.Array, tuples: pa.Array) -> pa.Array:
+    """How many records a row may stand for at least, and rows a record, for each pair of lists; 0 if one is empty."""
+    found = [
+        least_matches(*_compared(box_list, tuple_list)) if box_list.is_valid and tuple_list.is_valid else 0
+        for box_list, tuple_list in zip(_chunks(boxes), _chunks(tuples), strict=True)
+    ]
+    return pa.array(found, pa.int64())
 
 
 def bounds(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
@@ -250,17 +268,25 @@ def _chunks(array: Any) -> Any:
 
 def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
     method = METHODS[request["method"]]
-    rng = np.random.default_rng(request["seed"])
+    rng = np.random.default_rng(secrets.randbits(128) if method.draws_in_secret else request["seed"])
     size = request["block_size"] or blocks.default_size(method.block_size, len(problem.attributes))
-    with progress.running(method.name) as report:
-        groups = blocks.cluster(problem, request["k"], size, rng, report, partial(_block, request, method))
+    with progress.running(method.name, request["run"]) as report:
+        work = partial(_block, request, method)
+        groups = blocks.cluster(problem, request["k"], size, rng, report, work, method.counts_rows)
     if request["run"] in _reports:
-        bound = lower_bounds(problem.merged()[0], request["k"], lambda *done, **facts: None, is_brief=True)
-        _reports[request["run"]] = groups.report | {
-            "information_distortion": information_distortion(problem, groups),
-            "lower_bound": bound.gcp,
-        }
+        _reports[request["run"]] = groups.report | _told(problem, groups, request["k"], method)
     return groups
+
+
+def _told(problem: Problem, groups: Groups, k: int, method: Method) -> dict[str, float]:
+    """What no printed table tells: where the centres of the groups are, and how little k can cost."""
+    told: dict[str, float] = {}
+    if not method.draws_in_secret:
+        told["information_distortion"] = information_distortion(problem, groups)
+    if not method.is_exact:
+        quiet: Progress = lambda *done, **facts: None  # noqa: E731
+        told["lower_bound"] = lower_bounds(problem.merged()[0], k, quiet, is_brief=True).gcp
+    return told
 
 
 def _block(
@@ -275,8 +301,11 @@ def _block(
     k, parameters = request["k"], request["parameters"]
     if parameters.get("time_budget") is not None:
         parameters = parameters | {"time_budget": share * parameters["time_budget"]}
-    if problem.sensitive is None or method.is_diverse:
+    is_plain = not problem.models or problem.l is not None
+    if problem.sensitive is None or method.is_diverse or (method.is_l_diverse and is_plain):
         groups = method.cluster(problem, k, rng, report, **parameters)
+    elif parameters.get("cost") in PRIVATE:
+        groups = method.cluster(replace(problem, models=()), k, rng, report, **parameters)
     else:
         merged, place = problem.merged()
         groups = spread(method.cluster(merged, k, rng, report, **parameters), place, problem.counts)
@@ -288,6 +317,7 @@ def await_report() -> str:
     """A name for a run whose core's report is wanted."""
     token = str(next(_numbers))
     _reports[token] = None
+    progress.time_run(token)
     return token
 
 
@@ -302,18 +332,33 @@ def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
     ranks, codes = _matrix(tuples, "ranks"), _matrix(tuples, "codes")
     number, lo = _numpy(nodes, "attribute"), _numpy(nodes, "lo")
     hi, level, at = _numpy(nodes, "hi"), _numpy(nodes, "level"), _numpy(nodes, "place")
+
+    def tree(index: int) -> tuple[Any, Any, Any]:
+        mine = np.flatnonzero(number == index)
+        return lo[mine], hi[mine], level[mine]
+
     attributes: list[Attribute] = []
     for index, kind in enumerate(request["kinds"], 1):
         mine = np.flatnonzero(number == index)
         mine = mine[np.argsort(lo[mine], kind="stable")]
-        attributes.append(Numbers(at[mine]) if kind == "numbers" else Tree(lo[mine], hi[mine], level[mine]))
-    return Problem(
+        attributes.append(Numbers(at[mine]) if kind == "numbers" else Tree(*tree(index)))
+    problem = Problem(
         ranks=np.ascontiguousarray(ranks[order], dtype=np.int64),
         counts=np.ascontiguousarray(_numpy(tuples, "rows")[order], dtype=np.int64),
         attributes=tuple(attributes),
         weights=np.array(request["weights"], dtype=np.float64),
         sensitive=np.ascontiguousarray(codes[order], dtype=np.int64) if codes.shape[1] else None,
-        l=request["l"],
+    )
+    if not request["models"]:
+        return problem
+    distances = [Tree(*tree(distance)) if isinstance(distance, int) else distance for distance in request["distances"]]
+    return promise(
+        problem,
+        request["models"],
+        is_strict=request["is_strict"],
+        c=request["recursive_c"],
+        columns=request["sensitive"],
+        distances=distances,
     )
 
 

@@ -43,6 +43,10 @@ class InterruptedRunError(SqlanonError):
     """The user stopped the run; nothing was stored."""
 
 
+class TimeLimitError(SqlanonError):
+    """A method took longer than it was given; nothing was stored."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`` Did you mean 'zip'?``, or nothing when no known name is near."""
     by_folded = {name.lower(): name for name in known}

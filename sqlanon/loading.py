@@ -8,13 +8,16 @@ from typing import Any
 import duckdb
 
 from sqlanon import engine
-from sqlanon.attributes import attributes_of
+from sqlanon.attributes import attributes_of, with_ctes
 from sqlanon.catalog import anon_schema, current_database, unwrap
+from sqlanon.detect import detect
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import PARTS, measurement, measures_sql
-from sqlanon.planner import Plan, plan, plan_bound, with_ctes
+from sqlanon.models import macro_fragments, sensitive_of
+from sqlanon.planner import Plan, plan, plan_bound
 from sqlanon.policy import DEFAULT_METHOD, OPTIONS, PARAMETERS, Policy
+from sqlanon.pseudonyms import set_instance_key, token_of
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, name, render
 from sqlanon.udfs.methods import METHODS
@@ -27,14 +30,26 @@ UNSEEN = (
 
 MACROS = (
     "checks/quoted_list.sql",
+    "checks/quoted_text.sql",
+    "checks/numbered_list.sql",
     "checks/class_query.sql",
-    "checks/diversity_query.sql",
+    "checks/model_query.sql",
     "checks/k_anonymity.sql",
     "checks/l_diversity.sql",
     "checks/distinct_l_diversity.sql",
     "checks/entropy_l_diversity.sql",
+    "checks/recursive_l_diversity.sql",
+    "checks/alpha.sql",
+    "checks/t_closeness.sql",
+    "checks/basic_beta_likeness.sql",
+    "checks/enhanced_beta_likeness.sql",
+    "checks/delta_disclosure.sql",
     "checks/equivalence_classes.sql",
     "checks/violations.sql",
+    "checks/model_violations.sql",
+    "risk/risk_query.sql",
+    "risk/risk.sql",
+    "risk/detect.sql",
     "hierarchy/hierarchy_gaps.sql",
     "hierarchy/hierarchy_tree.sql",
     "pipeline/methods.sql",
@@ -108,6 +123,11 @@ def load(con: Any) -> None:
         engine.run(raw, "insert into anon.version values ($1, $2)", [SCHEMA_VERSION, __version__])
 
 
+def set_key(con: Any, key: bytes | None) -> None:
+    """Give the connection's database the key for `pseudonymize`, in this process's memory only; None takes it away."""
+    set_instance_key(engine.instance_of(unwrap(con)), key)
+
+
 def schema_sql() -> list[str]:
     """The statements that make the tables and macros."""
     options = {"quasi": "null", "k": "5", "method": literal(DEFAULT_METHOD)}
@@ -117,6 +137,7 @@ def schema_sql() -> list[str]:
         "parameters": ", ".join(f"{option} := {default}" for option, default in options.items()),
         "request": ", ".join(f"{option}: {option}" for option in ("source", *options)),
         "methods": ", ".join(_method_row(method) for method in METHODS),
+        **macro_fragments(),
         "measures": measures_sql(
             {part: f"(select * from anon.release_{part} as l where lower(l.release) = lower(r))" for part in PARTS},
             k="(select coalesce(any_value(made.k), error('There is no stored release ''' || r || ''': make it with "
@@ -126,14 +147,18 @@ def schema_sql() -> list[str]:
             mi_weight="mi_weight",
         ),
     }
-    return [render("catalog/tables.sql"), *(render(file, **fragments) for file in MACROS)]
+    tables = [render("catalog/tables.sql"), render("catalog/comparisons.sql")]
+    return [*tables, *(render(file, **fragments) for file in MACROS)]
 
 
 def plan_release(con: duckdb.DuckDBPyConnection, source: str, policy: Policy, hint: str = "") -> Plan:
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
     anon = anon_schema(con)
     found = resolve(con, source, hint)
-    return plan(found, policy, attributes_of(found, policy, hierarchies(con, anon), anon))
+    key = token_of(engine.instance_of(con)) if policy.pseudonymize else None
+    known = hierarchies(con, anon)
+    sensitive = sensitive_of(found, policy, known, anon)
+    return plan(found, policy, attributes_of(found, policy, known, anon), sensitive, key=key)
 
 
 def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
@@ -167,10 +192,16 @@ def _bound_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     return plan_bound(found, policy, attributes_of(found, policy, hierarchies(con, anon), anon))
 
 
+def _detect_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+    options = json.loads(request)
+    return detect(con, options.pop("t"), hint=UNSEEN, **options).sql()
+
+
 PLANNERS: dict[str, engine.Planner] = {
     "sqlanon_plan": _plan_sql,
     "sqlanon_measure": _measure_sql,
     "sqlanon_lower_bound": _bound_sql,
+    "sqlanon_detect": _detect_sql,
 }
 
 

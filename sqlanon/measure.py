@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlanon.attributes import Attribute, Cte
-from sqlanon.planner import encoded_sql
+from sqlanon.attributes import Attribute, Cte, encoded_sql
 from sqlanon.sources import Source
 from sqlanon.sqltext import literal, name, render
 
@@ -39,21 +38,8 @@ def measurement(
     A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
     values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
-    printed = [f"{_label(a, represent)} as {a.labels}" for a in attributes]
-    quasi = [f"{a.read} as {a.value}" for a in attributes]
     kept = [f"{name(column)} as {value}" for value, column in values.items()]
-    labels = ", ".join(a.labels for a in attributes)
-    is_suppressed = " and ".join(f"coalesce({a.labels} = '*', false)" for a in attributes)
     is_closure = represent == "closure"
-    ctes = [
-        Cte("printed", f"select {', '.join([*printed, *kept])} from {release}"),
-        Cte("source", f"select {', '.join([*quasi, *kept])} from {source.relation}"),
-        Cte("tuples", render("pipeline/tuples.sql", columns=", ".join(a.value for a in attributes)), materialized=True),
-        *(cte for attribute in attributes for cte in attribute.ctes),
-    ]
-    if is_closure:
-        ctes += [cte for attribute in attributes for cte in _attribute_ctes(attribute, source)]
-    boxes = Cte("boxes", _boxes_sql(attributes if is_closure else (), labels, is_suppressed), materialized=True)
     sizes = " * ".join(f"(boxes.{a.hi} - boxes.{a.lo} + 1.0)" for a in attributes) if is_closure else "null"
     divergence = render(
         "metrics/divergence.sql",
@@ -75,13 +61,44 @@ def measurement(
             "metrics/diversities.sql",
             sensitive=literal(column),
             value=value,
-            labels=labels,
-            is_suppressed=is_suppressed,
+            labels=_labels(attributes),
+            is_suppressed=_is_suppressed(attributes),
         )
         for value, column in values.items()
     ]
-    parts = [Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS]
-    return [*ctes, boxes, Cte("encoded", encoded_sql(attributes), materialized=True), *parts]
+    return [
+        *encoding_ctes(source, attributes, kept),
+        *box_ctes(source, attributes, release, kept, represent),
+        *(Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS),
+    ]
+
+
+def encoding_ctes(source: Source, attributes: tuple[Attribute, ...], kept: Sequence[str] = ()) -> list[Cte]:
+    """Steps from the source to its distinct tuples as ranks: `encoded`."""
+    columns = [*(f"{a.read} as {a.value}" for a in attributes), *kept]
+    return [
+        Cte("source", f"select {', '.join(columns)} from {source.relation}"),
+        Cte("tuples", render("pipeline/tuples.sql", columns=", ".join(a.value for a in attributes)), materialized=True),
+        *(cte for attribute in attributes for cte in attribute.ctes),
+        Cte("encoded", encoded_sql(attributes), materialized=True),
+    ]
+
+
+def box_ctes(
+    source: Source,
+    attributes: tuple[Attribute, ...],
+    release: str,
+    kept: Sequence[str] = (),
+    represent: str = "closure",
+) -> list[Cte]:
+    """Steps from a printed table to its classes and the ranks that each covers, as its labels say: `boxes`."""
+    columns = [*(f"{_label(a, represent)} as {a.labels}" for a in attributes), *kept]
+    known = attributes if represent == "closure" else ()
+    return [
+        Cte("printed", f"select {', '.join(columns)} from {release}"),
+        *(cte for attribute in known for cte in _attribute_ctes(attribute, source)),
+        Cte("boxes", _boxes_sql(known, _labels(attributes), _is_suppressed(attributes)), materialized=True),
+    ]
 
 
 def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
@@ -98,6 +115,14 @@ def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: s
 
 def _empty(part: str) -> str:
     return f"select {', '.join(f'null as {column}' for column in _EMPTY[part].split(', '))} where false"
+
+
+def _labels(attributes: tuple[Attribute, ...]) -> str:
+    return ", ".join(a.labels for a in attributes)
+
+
+def _is_suppressed(attributes: tuple[Attribute, ...]) -> str:
+    return " and ".join(f"coalesce({a.labels} = '*', false)" for a in attributes)
 
 
 def _known(attribute: Attribute) -> str:
@@ -153,11 +178,26 @@ def _labels_sql(attribute: Attribute) -> str:
     }
     if not attribute.is_range:
         return render("metrics/labels_nodes.sql", **fragments)
+    if attribute.is_snapped:
+        return _cells_sql(attribute, fragments)
     end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
     return render(
         "metrics/labels_values.sql",
         **fragments,
         pattern=literal(rf"^\[{end}{attribute.family.separator}{end}\]$"),
+    )
+
+
+def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
+    is_number = attribute.family.separator == "-"
+    end = rf"({_NUMBER}|-?inf)" if is_number else "(.+)"
+    place = "try_cast({} as double)" if is_number else "epoch(try_cast({} as {}))"
+    return render(
+        "metrics/labels_cells.sql",
+        **fragments,
+        pattern=literal(rf"^\[{end}{attribute.family.separator}{end}[\])]$"),
+        first=place.format("first_text", attribute.type),
+        last=place.format("last_text", attribute.type),
     )
 
 

@@ -7,14 +7,17 @@ runs, in the caller's own transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from sqlanon.attributes import Attribute, Cte
+from sqlanon.attributes import Attribute, Cte, encoded_sql, with_ctes
 from sqlanon.errors import PolicyError
+from sqlanon.models import Sensitive, asked_of
 from sqlanon.policy import Policy
+from sqlanon.promises import GROUP, Promise, listed_sql, promise_of
 from sqlanon.sources import Source
-from sqlanon.sqltext import fold, literal, name, names, render
+from sqlanon.sqltext import fold, literal, name, render
+from sqlanon.udfs.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,12 @@ class Plan:
     source: Source
     attributes: tuple[Attribute, ...]
     columns: tuple[str, ...]
+    promise: Promise
 
     @property
     def printed(self) -> tuple[str, ...]:
         """The columns of the release that make its classes."""
-        return tuple(column for attribute in self.attributes for column in attribute.output)
+        return self.promise.printed
 
 
 @dataclass(frozen=True)
@@ -41,34 +45,40 @@ class _Output:
     expression: str
 
 
-def plan(source: Source, policy: Policy, attributes: tuple[Attribute, ...], run: str | None = None) -> Plan:
-    """The query for this source under this policy. `run` names the run, for whoever wants the core's report."""
-    kept = {
-        column: f"c{number}"
-        for number, column in enumerate(source.spelt([*policy.sensitive, *policy.keep, *policy.unsafe_keep]), 1)
-    }
-    sensitive = source.spelt(policy.sensitive)
-    seen = [kept[column] for column in sensitive] if policy.sees_sensitive else []
-    outputs = _outputs(source, attributes, kept)
-    printed = [column for attribute in attributes for column in attribute.output]
-    diverse = list(enumerate(sensitive, 1)) if policy.l is not None else []
+def plan(
+    source: Source,
+    policy: Policy,
+    attributes: tuple[Attribute, ...],
+    sensitive: tuple[Sensitive, ...] = (),
+    run: str | None = None,
+    key: str | None = None,
+) -> Plan:
+    """The query for this source under this policy. `run` names the run, for whoever wants the core's report, and `key`
+    the key of pseudonyms."""
+    others = source.spelt([*policy.sensitive, *policy.keep, *policy.unsafe_keep, *policy.pseudonymize])
+    kept = {column: f"c{number}" for number, column in enumerate(others, 1)}
+    trees = {each.column: each.attribute for each in sensitive if each.attribute is not None and policy.t is not None}
+    kept |= {column: tree.value for column, tree in trees.items()}
+    seen = [kept[each.column] for each in sensitive] if policy.sees_sensitive else []
+    promise = promise_of(policy, attributes, source, is_encoded=True)
+    watched = asked_of(policy, sensitive)
+    releasing, columns = _releasing(source, policy, attributes, kept)
     ctes = [
-        *_encoding(source, attributes, kept, seen),
-        Cte("guard", _guard_sql(source, policy, attributes, kept)),
-        Cte("clustered", _clustered_sql(policy, attributes, seen, run), materialized=True),
+        *_encoding(_pseudonymized(source, policy, key), attributes, kept, seen, tuple(trees.values())),
+        Cte("guard", _guard_sql(source, policy, attributes, kept, tuple(trees.values()))),
+        Cte("clustered", _clustered_sql(policy, attributes, sensitive, seen, run), materialized=True),
         Cte("deals", render("pipeline/deals.sql"), materialized=True),
-        *_printing(policy, attributes),
-        Cte("assigned", _assigned_sql(attributes, kept, seen)),
-        Cte("released", render("pipeline/released.sql", columns=_comma_as(outputs)), materialized=True),
-        Cte("proof", proof_sql("released", printed)),
-        *(Cte(f"diversity_{number}", diversity_sql("released", printed, column)) for number, column in diverse),
+        _assigned(policy, attributes, kept, seen),
+        *releasing,
+        *promise.steps("released", watched),
     ]
     return Plan(
-        sql=with_ctes(ctes, _release_sql(policy, diverse)),
+        sql=with_ctes(ctes, _release_sql(promise.conditions(policy, watched), len(watched))),
         policy=policy,
         source=source,
         attributes=attributes,
-        columns=tuple(output.name for output in outputs),
+        columns=columns,
+        promise=promise,
     )
 
 
@@ -76,7 +86,7 @@ def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
     """The query for the lower bounds of what any release under this policy loses."""
     request = {
         "k": policy.k,
-        "l": None,
+        "models": {},
         "kinds": [attribute.kind for attribute in attributes],
         "weights": [attribute.weight for attribute in attributes],
     }
@@ -101,31 +111,38 @@ def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
     return with_ctes(ctes, rows)
 
 
-def _encoding(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str], seen: list[str]) -> list[Cte]:
-    """The steps from the source to tuples of ranks."""
+def _pseudonymized(source: Source, policy: Policy, key: str | None) -> Source:
+    """The source with keyed hashes in the place of what is to be pseudonymized: nothing later sees the values."""
+    hidden = source.spelt(policy.pseudonymize)
+    if not hidden:
+        return source
+    columns = (
+        f"sqlanon_pseudonym({literal(key)}, cast({name(column)} as varchar)) as {name(column)}"
+        if column in hidden
+        else name(column)
+        for column in source.columns
+    )
+    return replace(source, relation=f"(select {_comma(columns)} from {source.relation})")
+
+
+def _encoding(
+    source: Source,
+    attributes: tuple[Attribute, ...],
+    kept: dict[str, str],
+    seen: list[str],
+    trees: tuple[Attribute, ...] = (),
+) -> list[Cte]:
+    """The steps from the source to tuples of ranks, the sensitive columns' among them that are trees to the core."""
     columns = _comma([*(a.value for a in attributes), *seen])
+    coded = [column for column in seen if column not in {tree.value for tree in trees}]
+    every = (*attributes, *trees)
     return [
         Cte("source", _source_sql(source, attributes, kept), materialized=True),
         Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True),
-        *(cte for attribute in attributes for cte in attribute.ctes),
-        Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in attributes), materialized=True),
-        Cte("encoded", encoded_sql(attributes, seen), materialized=True),
+        *(cte for attribute in every for cte in attribute.ctes),
+        Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in every), materialized=True),
+        Cte("encoded", encoded_sql(every, coded), materialized=True),
     ]
-
-
-def with_ctes(ctes: list[Cte], body: str) -> str:
-    """A query that reads top to bottom."""
-    return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body
-
-
-def proof_sql(released: str, printed: Sequence[str]) -> str:
-    """The query that counts the printed classes."""
-    return render("pipeline/proof.sql", released=released, printed=names(printed))
-
-
-def diversity_sql(released: str, printed: Sequence[str], sensitive: str) -> str:
-    """The query that measures the l-diversity of the printed classes in one sensitive column."""
-    return render("pipeline/diversity.sql", released=released, printed=names(printed), sensitive=name(sensitive))
 
 
 def _comma(parts: Iterable[str]) -> str:
@@ -136,26 +153,51 @@ def _comma_as(outputs: list[_Output]) -> str:
     return ",\n    ".join(f"{output.expression} as {name(output.name)}" for output in outputs)
 
 
-def _outputs(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> list[_Output]:
-    """The release's columns in the source's order."""
-    by_column = {attribute.column: attribute for attribute in attributes}
+def _releasing(
+    source: Source, policy: Policy, attributes: tuple[Attribute, ...], kept: dict[str, str]
+) -> tuple[list[Cte], tuple[str, ...]]:
+    """The steps from rows with groups to `released`, and its columns."""
+    if METHODS[policy.method].is_exact:
+        (sensitive,) = source.spelt(policy.sensitive)
+        if fold(sensitive) == "rows":
+            raise PolicyError(f"{policy.method} counts in a column called 'rows': rename '{sensitive}' in the source")
+        exact = {attribute.column: [(attribute.column, f"assigned.{attribute.value}")] for attribute in attributes}
+        outputs = _outputs(source, exact | {sensitive: [(sensitive, "listed.counts")]}, kept)
+        outputs.append(_Output(GROUP, f"assigned.{GROUP}"))
+        listed = listed_sql("assigned", GROUP, kept[sensitive], "count(*)")
+        steps = [Cte("listed", listed, materialized=True)]
+        file = "pipeline/released_exact.sql"
+    else:
+        labels = {
+            a.column: [(out, f"printed.{column}") for out, column in zip(a.output, a.printed, strict=True)]
+            for a in attributes
+        }
+        outputs = _outputs(source, labels, kept)
+        steps = _printing(policy, attributes)
+        file = "pipeline/released.sql"
+    _refuse_twice(policy, outputs)
+    steps.append(Cte("released", render(file, columns=_comma_as(outputs)), materialized=True))
+    return steps, tuple(output.name for output in outputs)
+
+
+def _outputs(source: Source, printed: Mapping[str, Sequence[tuple[str, str]]], kept: dict[str, str]) -> list[_Output]:
+    """The release's columns in the source's order: names and expressions of those that are printed, others as kept."""
     outputs: list[_Output] = []
     for column in source.columns:
-        if attribute := by_column.get(column):
-            outputs += [
-                _Output(printed, f"printed.{internal}")
-                for printed, internal in zip(attribute.output, attribute.printed, strict=True)
-            ]
+        if column in printed:
+            outputs += [_Output(*each) for each in printed[column]]
         elif column in kept:
             outputs.append(_Output(column, f"assigned.{kept[column]}"))
+    return outputs
+
+
+def _refuse_twice(policy: Policy, outputs: list[_Output]) -> None:
     seen: set[str] = set()
     for output in outputs:
         if fold(output.name) in seen:
-            raise PolicyError(
-                f"ranges = 'columns' would print two columns called '{output.name}'; rename one in the source"
-            )
+            what = policy.method if METHODS[policy.method].is_exact else "ranges = 'columns'"
+            raise PolicyError(f"{what} would print two columns called '{output.name}'; rename one in the source")
         seen.add(fold(output.name))
-    return outputs
 
 
 def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
@@ -164,26 +206,19 @@ def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[st
     return f"select\n    {', '.join(columns)}\nfrom {source.relation}"
 
 
-def encoded_sql(attributes: tuple[Attribute, ...], seen: Sequence[str] = ()) -> str:
-    """The distinct tuples as ranks, and as codes of the sensitive values that the core sees."""
-    ranks = [f"{a.domain}.rank" for a in attributes]
-    codes = [f"dense_rank() over (order by tuples.{column}) - 1 as {column}_code" for column in seen]
-    return render(
-        "pipeline/encoded.sql",
-        order=_comma([*ranks, *(f"tuples.{column}" for column in seen)]),
-        columns=_comma([*(f"{rank} as {a.rank}" for rank, a in zip(ranks, attributes, strict=True)), *codes]),
-        joins="\n".join(
-            f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('tuples.' + a.value)}"
-            for a in attributes
-        ),
-    )
-
-
-def _guard_sql(source: Source, policy: Policy, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
+def _guard_sql(
+    source: Source,
+    policy: Policy,
+    attributes: tuple[Attribute, ...],
+    kept: dict[str, str],
+    trees: tuple[Attribute, ...] = (),
+) -> str:
     """Each condition counts what is wrong and says it in words."""
     conditions, counts = [], []
-    for attribute in attributes:
+    for attribute in (*attributes, *trees):
         for problem, (count, condition, message) in enumerate(attribute.guards(source.shown)):
+            if problem == 0 and attribute in trees:
+                continue  # it may hold nothing but NULL
             column = f"{attribute.value}_{problem}"
             counts.append(f"{count} as {column}")
             conditions.append(f"when {column}{condition} then {message.replace('{count}', column)}")
@@ -196,6 +231,14 @@ def _guard_sql(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
             f"or name it in unsafe_keep if that is meant."
         )
         conditions.append(f"when 2 * {distinct} > total then {message}")
+    if METHODS[policy.method].is_exact:
+        (column,) = source.spelt(policy.sensitive)
+        uniques.append(f"count(*) - count({kept[column]}) as unlisted")
+        message = literal(
+            f"Column '{column}' holds NULL, which cannot be listed: name it in the source, "
+            f"coalesce({column}, 'unknown')."
+        )
+        conditions.append(f"when unlisted > 0 then {message}")
     return render(
         "pipeline/guard.sql",
         k=str(policy.k),
@@ -205,11 +248,22 @@ def _guard_sql(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
     )
 
 
-def _clustered_sql(policy: Policy, attributes: tuple[Attribute, ...], seen: list[str], run: str | None) -> str:
+def _clustered_sql(
+    policy: Policy,
+    attributes: tuple[Attribute, ...],
+    sensitive: tuple[Sensitive, ...],
+    seen: list[str],
+    run: str | None,
+) -> str:
+    trees = {each.attribute.value: each.attribute for each in sensitive if each.attribute is not None}
     request = {
         "method": policy.method,
         "k": policy.k,
-        "l": policy.l,
+        "models": policy.models,
+        "recursive_c": policy.recursive_c,
+        "is_strict": policy.several == "strict",
+        "sensitive": [each.column for each in sensitive],
+        "distances": [each.attribute.number if each.attribute else each.distance for each in sensitive],
         "seed": policy.seed,
         "refine": policy.refine,
         "block_size": policy.block_size,
@@ -222,7 +276,7 @@ def _clustered_sql(policy: Policy, attributes: tuple[Attribute, ...], seen: list
         "pipeline/clustered.sql",
         request=literal(json.dumps(request)),
         ranks=_comma(attribute.rank for attribute in attributes),
-        codes=f"cast([{_comma(f'{column}_code' for column in seen)}] as bigint[])",
+        codes=f"cast([{_comma(trees[c].rank if c in trees else f'{c}_code' for c in seen)}] as bigint[])",
     )
 
 
@@ -263,24 +317,26 @@ def _printed_sql(attributes: tuple[Attribute, ...]) -> str:
     )
 
 
-def _assigned_sql(attributes: tuple[Attribute, ...], kept: dict[str, str], seen: list[str]) -> str:
+def _assigned(policy: Policy, attributes: tuple[Attribute, ...], kept: dict[str, str], seen: list[str]) -> Cte:
     same = [*(attribute.value for attribute in attributes), *seen]
-    return render(
+    rows, order = "source", _comma(f"source.{internal}" for internal in kept.values()) or "encoded.tuple"
+    in_secret = METHODS[policy.method].draws_in_secret
+    if in_secret:
+        any_column = attributes[0].value
+        shuffled = f"select *, sqlanon_shuffle(cast(hash({any_column}) >> 1 as bigint)) as turn from source"
+        rows, order = f"({shuffled}) as source", "source.turn"
+    body = render(
         "pipeline/assigned.sql",
-        order=_comma(f"source.{internal}" for internal in kept.values()) or "encoded.tuple",
+        rows=rows,
+        order=order,
         same=" and ".join(f"source.{column} is not distinct from encoded.{column}" for column in same),
     )
+    return Cte("assigned", body, materialized=in_secret)
 
 
-def _release_sql(policy: Policy, diverse: list[tuple[int, str]]) -> str:
-    conditions = [
-        f"when diversity_{number}.l < {policy.l} - 1e-9 then error({literal('A printed class is only ')} || "
-        f"diversity_{number}.l || {literal(f'-diverse in {column}, l is {policy.l:g}: nothing is released.')})"
-        for number, column in diverse
-    ]
+def _release_sql(conditions: list[str], watched: int) -> str:
     return render(
         "pipeline/release.sql",
-        k=str(policy.k),
-        diversities="".join(f", diversity_{number}" for number, _ in diverse),
+        models="".join(f", model_{number}" for number in range(1, watched + 1)),
         conditions="\n    ".join(conditions),
     )

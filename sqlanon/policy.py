@@ -12,15 +12,30 @@ from types import MappingProxyType
 from typing import Any
 
 from sqlanon.errors import PolicyError, did_you_mean, not_one_of
+from sqlanon.grids import Width, width_of
 from sqlanon.sqltext import fold
 from sqlanon.udfs.costs import PRIVATE
+from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.models import DISTANCES, MODELS
 
-RANGES = ("text", "columns")
+RANGES = ("text", "columns", "snapped")
 REPRESENTATIONS = ("closure", "center")
+ROLES = ("quasi", "sensitive", "keep", "unsafe_keep", "pseudonymize")
+"""What a column may be; it is one of them or not released."""
 MEASURES = ("cost", "objective")
 """The parameters that name what a method keeps low."""
 DEFAULT_METHOD = "auto"
+RECURSIVE_C = Parameter("recursive_c", None, "the c of recursive_l")
+T_DISTANCE = Parameter("t_distance", None, "how far values are apart for t", choices=DISTANCES)
+SEVERAL = Parameter(
+    "several",
+    "strict",
+    "several sensitive columns: strict holds even against those who know the others, separate looks at each by itself",
+    choices=("strict", "separate"),
+)
+ASKED = (*(model.option for model in MODELS.values()), RECURSIVE_C, T_DISTANCE, SEVERAL)
+"""The options that ask something of sensitive columns."""
 
 PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
 """The parameters of all methods: options of a policy like any other."""
@@ -36,12 +51,22 @@ class Policy:
     k: the smallest class that may be printed.
     method: the clustering method; `FROM anon.methods()` lists them with their parameters.
     l: no sensitive value may hold more than 1/l of a class; any number from 1 up.
+    distinct_l, entropy_l, recursive_l (with recursive_c): other diversities that every class must have.
+    alpha: the largest share that a sensitive value may have in a class.
+    t: how far the sensitive values of a class may be from the table's, by t_distance: 'equal', 'ordered' or
+        'hierarchical'; by default by hierarchy where the column has one, in order for numbers and dates, else equal.
+    basic_beta, enhanced_beta, delta: how much a sensitive value's share of a class may differ from that of the table.
+    several: with several sensitive columns, 'strict' keeps what is asked of each even from those who know the others,
+        'separate' looks at each by itself.
     sensitive: columns released as they are, whose diversity within a class is measured.
     keep: other columns released as they are; refused when nearly unique.
     unsafe_keep: columns released as they are even if nearly unique.
     hierarchies: column → hierarchy; a column not named takes the hierarchy of its own name, None asks for none.
     weights: column → weight in the distances and losses (default 1).
-    ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max.
+    pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.
+    ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
+        with ends on a grid, which show no person's value.
+    grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
     represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
     refine: polish the method's groups by a search for less loss; `auto` does so by itself.
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
@@ -52,13 +77,26 @@ class Policy:
     quasi: tuple[str, ...]
     k: int = 5
     l: float | None = None  # noqa: E741 - the field's own name
+    distinct_l: int | None = None
+    entropy_l: float | None = None
+    recursive_l: int | None = None
+    recursive_c: float | None = None
+    alpha: float | None = None
+    t: float | None = None
+    t_distance: str | None = None
+    basic_beta: float | None = None
+    enhanced_beta: float | None = None
+    delta: float | None = None
+    several: str = "strict"
     method: str = DEFAULT_METHOD
     sensitive: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     unsafe_keep: tuple[str, ...] = ()
+    pseudonymize: tuple[str, ...] = ()
     hierarchies: Mapping[str, str | None] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "text"
+    grid: Mapping[str, Width] = field(default_factory=dict)
     represent: str = "closure"
     refine: bool = False
     block_size: int | None = None
@@ -66,7 +104,7 @@ class Policy:
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
+        for role in ROLES:
             object.__setattr__(self, role, _names(role, getattr(self, role)))
         object.__setattr__(self, "k", _whole("k", self.k, 2))
         object.__setattr__(self, "seed", _whole("seed", self.seed, 0))
@@ -94,9 +132,11 @@ class Policy:
                     f"'{parameter}' is an option of {listed}, not of {self.method}: method = '{owners[0]}'"
                 )
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
-        _check_diversity(self)
-        object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies))
+        _check_models(self)
+        _check_method(self)
+        object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies, self.sensitive))
         object.__setattr__(self, "weights", _per_column(self, "weights", self.weights))
+        object.__setattr__(self, "grid", _grid(self))
         for column, hierarchy in self.hierarchies.items():
             if hierarchy is not None and not isinstance(hierarchy, str):
                 raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
@@ -104,13 +144,18 @@ class Policy:
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
                 raise PolicyError(f"weights: '{column}' must have a number above 0")
 
-        for mapping in ("hierarchies", "weights", "parameters"):
+        for mapping in ("hierarchies", "weights", "grid", "parameters"):
             object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
 
     @property
     def sees_sensitive(self) -> bool:
         """Must the core see sensitive values?"""
-        return self.l is not None or any(self.parameters.get(option) in PRIVATE for option in MEASURES)
+        return bool(self.models) or any(self.parameters.get(option) in PRIVATE for option in MEASURES)
+
+    @property
+    def models(self) -> dict[str, float]:
+        """What is asked of the sensitive columns, by the names of the options."""
+        return {model: getattr(self, model) for model in MODELS if getattr(self, model) is not None}
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Policy:
@@ -209,29 +254,64 @@ def _whole(option: str, value: Any, low: int) -> int:
     return value
 
 
-def _check_diversity(policy: Policy) -> None:
-    is_number = isinstance(policy.l, (int, float)) and not isinstance(policy.l, bool)
-    if policy.l is not None and not (is_number and 1 <= policy.l < 1e9):
-        raise PolicyError(f"l is {policy.l!r}; it must be a number of 1 or more")
+def _check_models(policy: Policy) -> None:
+    """What is asked of sensitive columns: values in their ranges, and a column to ask it of."""
+    for option in ASKED:
+        object.__setattr__(policy, option.name, option.check(getattr(policy, option.name)))
+    if (policy.recursive_l is None) != (policy.recursive_c is None):
+        raise PolicyError("recursive_l and recursive_c go together: recursive_l = 3, recursive_c = 2")
     if policy.sees_sensitive and not policy.sensitive:
         given = (f"{option} = '{policy.parameters[option]}'" for option in MEASURES if option in policy.parameters)
-        what = "l" if policy.l is not None else next(given)
+        what = next(iter(policy.models), None) or next(given)
         raise PolicyError(f"{what} needs a sensitive column: sensitive = ['diagnosis']")
+
+
+def _check_method(policy: Policy) -> None:
+    """What the methods that print no classes of k equal rows cannot do."""
+    method = METHODS[policy.method]
+    if method.is_exact:
+        if len(policy.sensitive) != 1:
+            raise PolicyError(
+                f"{method.name} parts one sensitive column from the others, and {len(policy.sensitive)} are named: "
+                f"sensitive = ['diagnosis']"
+            )
+        if policy.l is None or policy.l < 2 or policy.l != int(policy.l):
+            raise PolicyError(f"{method.name} needs a whole l of 2 or more, the values that a person may have: l = 2")
+        if others := [model for model in policy.models if model != "l"]:
+            raise PolicyError(f"{method.name} keeps l and no other model: leave {', '.join(others)} out")
+        if policy.ranges != "text":
+            raise PolicyError(f"ranges is no option of {method.name}, which prints values as they are")
+    elif not method.is_homogeneous and policy.sees_sensitive:
+        raise PolicyError(
+            f"{method.name} promises nothing of sensitive values: leave l and its like out, or choose another method"
+        )
+    if method.draws_in_secret and policy.represent != "closure":
+        raise PolicyError(f"represent is no option of {method.name}, which has no classes to take the centre of")
+    if method.draws_in_secret and policy.refine:
+        raise PolicyError(f"refine is no option of {method.name}, whose groups are not those that it refines")
 
 
 def _refuse_two_roles(policy: Policy) -> None:
     seen: dict[str, str] = {}
-    for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
+    for role in ROLES:
         for column in getattr(policy, role):
             if (other := seen.setdefault(fold(column), role)) != role:
                 raise PolicyError(f"'{column}' is both {other} and {role}; a column has one role")
 
 
-def _per_column(policy: Policy, option: str, given: Any) -> dict[str, Any]:
-    """A mapping by quasi-identifier, its keys spelt as in quasi."""
+def _grid(policy: Policy) -> dict[str, Width]:
+    if policy.ranges == "snapped" and policy.represent == "center":
+        raise PolicyError("ranges = 'snapped' prints no centres: leave represent = 'center' out")
+    if policy.grid and policy.ranges != "snapped":
+        raise PolicyError("grid is for ranges = 'snapped'")
+    return {column: width_of(column, width) for column, width in _per_column(policy, "grid", policy.grid).items()}
+
+
+def _per_column(policy: Policy, option: str, given: Any, others: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A mapping by quasi-identifier, or one of some others, its keys spelt as there."""
     if not isinstance(given, Mapping):
         raise PolicyError(f"{option} must map columns to values, such as {{'zip': ...}}")
-    spelt = {fold(column): column for column in policy.quasi}
+    spelt = {fold(column): column for column in (*policy.quasi, *others)}
     for column in given:
         if fold(str(column)) not in spelt:
             raise PolicyError(f"{option} names '{column}', which is not in quasi ({', '.join(policy.quasi)})")

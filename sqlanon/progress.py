@@ -12,9 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
-from sqlanon.errors import InterruptedRunError
+from sqlanon.errors import InterruptedRunError, TimeLimitError
 
 Listener = Callable[[str, int, int, dict[str, float]], None]
 """Called with (method, done, total, facts): facts are what the method tells, such as moves and the loss so far."""
@@ -22,7 +25,19 @@ Listener = Callable[[str, int, int, dict[str, float]], None]
 QUIET_FOR = 1.0
 """Seconds before a bar is shown."""
 
+
+@dataclass(eq=False)
+class Stopwatch:
+    """How long the cores took, how long they may take in seconds, and whether one was stopped for that."""
+
+    limit: float | None = None
+    seconds: float = 0.0
+    is_over: bool = False
+
+
 _listeners: list[Listener] = []
+_stopwatch: ContextVar[Stopwatch | None] = ContextVar("stopwatch", default=None)
+_timed: WeakValueDictionary[str, Stopwatch] = WeakValueDictionary()
 _interrupts = 0
 _chained: Any = None
 
@@ -38,22 +53,54 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def running(method: str) -> Iterator[Callable[..., None]]:
-    """The callback for one run of a core: passes progress on, and raises once the user has asked to stop."""
+def timed(limit: float | None = None) -> Iterator[Stopwatch]:
+    """Time the cores of the releases that this thread makes meanwhile, and stop one that takes longer than the limit.
+
+    Other threads' releases go on: the stopwatch follows a run by its name into DuckDB's threads.
+    """
+    stopwatch = Stopwatch(limit)
+    token = _stopwatch.set(stopwatch)
+    try:
+        yield stopwatch
+    finally:
+        _stopwatch.reset(token)
+
+
+def time_run(run: str) -> None:
+    """Put a named run under the stopwatch of the thread that asks for it, if there is one."""
+    if (stopwatch := _stopwatch.get()) is not None:
+        _timed[run] = stopwatch
+
+
+@contextmanager
+def running(method: str, run: str | None = None) -> Iterator[Callable[..., None]]:
+    """The callback for one run of a core: passes progress on, and raises once the user has asked to stop or its time
+    is over."""
     before = _interrupts
+    stopwatch = _timed.get(run or "") or Stopwatch()
+    start = time.monotonic()
 
     def report(done: int, total: int, **facts: float) -> None:
         if _interrupts != before:
             raise InterruptedRunError("Interrupted; nothing was stored")
+        if stopwatch.limit is not None and time.monotonic() - start > stopwatch.limit:
+            stopwatch.is_over = True
+            raise TimeLimitError(f"{method} was stopped after {stopwatch.limit:g} seconds")
         for listener in _listeners:
             listener(method, done, total, facts)
 
-    yield report
+    try:
+        yield report
+    finally:
+        stopwatch.seconds += time.monotonic() - start
 
 
 @contextmanager
 def bar() -> Iterator[None]:
-    """Show a bar on the terminal for work that takes longer than a moment; nothing at all elsewhere."""
+    """Show a bar on the terminal for work that takes longer than a moment; nothing at all elsewhere.
+
+    Whatever reports first keeps its bar, a comparison's grid for instance; the others share one below it, in turn.
+    """
     if not sys.stderr.isatty():
         yield
         return
@@ -65,16 +112,16 @@ def bar() -> Iterator[None]:
     tasks: dict[str, Any] = {}
 
     def show(method: str, done: int, total: int, facts: dict[str, float]) -> None:
-        if time.monotonic() - start < QUIET_FOR:
-            return
-        if not tasks:
-            shown.start()
         if method not in tasks:
+            for earlier in list(tasks)[1:]:
+                shown.remove_task(tasks.pop(earlier))
             tasks[method] = shown.add_task(method, total=total)
         told = ", ".join(f"{fact} {value:.4g}" for fact, value in facts.items())
         shown.update(tasks[method], completed=done, total=total)
         if told:
             shown.update(tasks[method], description=f"{method}: {told}")
+        if time.monotonic() - start > QUIET_FOR:
+            shown.start()
 
     try:
         with listening(show):

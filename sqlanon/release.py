@@ -6,17 +6,18 @@ import itertools
 import json
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from sqlanon import progress
-from sqlanon.attributes import attributes_of
+from sqlanon import progress, pseudonyms
+from sqlanon.attributes import attributes_of, with_ctes
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import await_report, now, our_errors, run, take_report, transaction
+from sqlanon.engine import await_report, instance_of, now, our_errors, run, take_report, transaction
 from sqlanon.errors import (
     BrokenPromiseError,
     CatalogError,
@@ -25,11 +26,15 @@ from sqlanon.errors import (
 )
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import PARTS, measurement, measures_sql
-from sqlanon.planner import Plan, diversity_sql, plan, proof_sql, with_ctes
+from sqlanon.models import Asked, asked_of, homogeneous_sql, sensitive_of
+from sqlanon.planner import Plan, plan
 from sqlanon.policy import Policy
+from sqlanon.promises import GROUP, Promise, equal_rows, groups_apart, listed_sql, promise_of
+from sqlanon.publish import publish
 from sqlanon.sources import Source, resolve
 from sqlanon.sqltext import fold, literal, names, split_name
 from sqlanon.sqltext import name as quoted
+from sqlanon.udfs.methods import METHODS
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("sqlanon")
 
 KINDS = ("view", "table")
+SENSITIVE = "_sensitive"
+"""The ending of the table or view beside a release that holds the sensitive values of its groups."""
 FROM_THE_CORE = ("information_distortion", "information_distortion_own", "lower_bound")
 """Measures that need the groups or the tuples, which no printed table tells."""
 _numbers = itertools.count(1)
@@ -47,7 +54,8 @@ _numbers = itertools.count(1)
 class Release:
     """A verified release: its rows, the proof, and what it cost.
 
-    `proof` holds what was counted on the printed values: k, classes, rows, and l for each sensitive column. `learned`
+    `proof` holds the property that holds and what was counted on the printed values: k, classes, rows, and l for each
+    sensitive column. `learned`
     holds what the method found out beside the groups, such as the feature weights of wfcmeans.
     """
 
@@ -78,9 +86,66 @@ class Release:
         """
         return dict(self.measured)
 
+    @property
+    def sensitive_table(self) -> str | None:
+        """Where a stored release of anatomy has its sensitive values: group_id, value and rows."""
+        return _beside(self.table) if METHODS[self.policy.method].is_exact and self.name is not None else None
+
     def verify(self) -> dict[str, Any]:
-        """Count the printed classes again, now; raises BrokenPromiseError if the table no longer holds its k."""
-        return prove(self.con, self.table, self.printed, self.policy)
+        """Prove what is printed again, now; raises BrokenPromiseError if the table no longer keeps its promise.
+
+        Where rows have boxes of their own (nonhomogeneous), that takes the source as it was.
+        """
+        with our_errors():
+            return self._prove(self._tables)
+
+    def publish(self, path: str | Path, *, replace: bool = False) -> dict[str, Any]:
+        """Write the release to a new .duckdb, .parquet or .csv file that holds nothing else, and verify it there.
+
+        Returns what the file says about it, in its table `about` or its key-value metadata; a csv file says nothing.
+        """
+        proof = self.verify()
+        properties = [proof["property"]]
+        for model, asked in self.policy.models.items():
+            if model != "l":
+                properties.append(f"{model} = {asked:g}")
+            elif "l-diversity" not in proof["property"]:
+                properties.append("l-diversity")
+        properties += [f"{model} = {value:g}" for model, value in self.policy.models.items() if model != "l"]
+        about = {
+            "property": ", ".join(properties),
+            "k": self.policy.k,
+            "l": self.policy.l,
+            "method": self.policy.method,
+            "loss": self.measured.get("gcp"),
+            "rows": proof["rows"],
+            "classes": proof["classes"],
+            "ranges": self.policy.ranges,
+            "sqlanon": __version__,
+        }
+        publish(self.con, self._tables, path, about, proof, self._prove, replace)
+        return about
+
+    @property
+    def _tables(self) -> dict[str, str]:
+        """The tables of the release by their names: one, or two where sensitive values stand apart."""
+        own = (split_name(self.name) or [self.name])[-1] if self.name is not None else "release"
+        tables = {own: self.table}
+        return tables if self.sensitive_table is None else tables | {f"{own}{SENSITIVE}": self.sensitive_table}
+
+    def _prove(self, tables: Mapping[str, str]) -> dict[str, Any]:
+        """What holds of the release as it stands in these tables."""
+        table, *beside = tables.values()
+        method = METHODS[self.policy.method]
+        if method.is_exact:
+            promise = groups_apart()
+        elif method.is_homogeneous:
+            promise = equal_rows(self.printed)
+        else:
+            source, anon = resolve(self.con, self.source), anon_schema(self.con)
+            attributes = attributes_of(source, self.policy, hierarchies(self.con, anon), anon)
+            promise = promise_of(self.policy, attributes, source)
+        return prove(self.con, _whole(table, beside[0] if beside else None, self.policy), promise, self.policy)
 
 
 def anonymize(
@@ -93,6 +158,7 @@ def anonymize(
     name: str | None = None,
     kind: str = "table",
     replace: bool = False,
+    key: bytes | None = None,
     **options: Any,
 ) -> Release:
     """Anonymize a table or query and return the verified release.
@@ -100,7 +166,8 @@ def anonymize(
     `source` is a table's name or a SELECT. The policy is given as options (quasi, k, method, sensitive, keep,
     hierarchies, weights, ranges, seed and the method's own parameters) or as a Policy. With a `name` the release is
     stored in the database, as a table or as a view over a stored table, with an entry in `anon.releases`; without one
-    it lives in a temporary table of this connection.
+    it lives in a temporary table of this connection. `key` is for `pseudonymize`; without one it is that of
+    `sqlanon.set_key` or of the environment.
     """
     given = {option: value for option, value in {"quasi": quasi, "k": k, **options}.items() if value is not None}
     if policy is None:
@@ -111,24 +178,42 @@ def anonymize(
         raise SqlanonError(not_one_of("kind", kind, KINDS))
     raw = unwrap(con)
     progress.watch_interrupts()
-    with our_errors(), transaction(raw):
+    if key is not None and not policy.pseudonymize:
+        raise SqlanonError("There is a key but nothing to pseudonymize: pseudonymize = ['patient_id']")
+    with our_errors(), _key_named(raw, policy, key) as token_of_key, transaction(raw):
         anon = anon_schema(raw)
         target = _Target.named(raw, anon, name, kind, replace)
         with _steady(raw, source) as found:
             token = await_report()
-            planned = plan(found, policy, attributes_of(found, policy, hierarchies(raw, anon), anon), token)
+            known = hierarchies(raw, anon)
+            attributes = attributes_of(found, policy, known, anon)
+            planned = plan(found, policy, attributes, sensitive_of(found, policy, known, anon), token, token_of_key)
             if target.name is not None:
                 _remove(raw, anon, target.name)  # the one to replace, or what the catalog remembers of a dropped one
-            temporary = "temporary " if target.name is None else ""
-            run(raw, f"create {temporary}table {target.storage} as {planned.sql}")
+                if target.sensitive(policy):
+                    _refuse_taken(raw, _database(anon), target.schema, f"{target.table}{SENSITIVE}", replace)
+            _store(raw, planned, target)
             learned = take_report(token)
             if learned.get("trivial"):
                 log.warning("l is more than %s can keep in several groups: all rows are in one", policy.method)
-            proof = prove(raw, target.storage, planned.printed, policy)
+            promise = promise_of(policy, planned.attributes, found)
+            proof = prove(raw, _whole(target.storage, target.sensitive(policy), policy), promise, policy)
+            if promise.reached is not None and not policy.models:
+                _warn_of_homogeneous(raw, target.storage, promise, planned.source.spelt(policy.sensitive), proof)
             measured = _measure(raw, planned, target, anon, learned)
         if target.name is not None:
             _register(raw, anon, target, planned, source, proof, measured, learned)
     return Release(raw, name, source, target.shown, planned.printed, policy, proof, measured, learned, planned.sql)
+
+
+@contextmanager
+def _key_named(con: duckdb.DuckDBPyConnection, policy: Policy, key: bytes | None) -> Iterator[str | None]:
+    """The token of the key for pseudonyms, if there are to be any."""
+    if key is not None:
+        with pseudonyms.lent(key) as token:
+            yield token
+    else:
+        yield pseudonyms.token_of(instance_of(con)) if policy.pseudonymize else None
 
 
 def drop_release(con: Any, name: str, *, kind: str | None = None, missing_ok: bool = False) -> None:
@@ -165,20 +250,61 @@ def open_release(con: Any, name: str) -> Release:
     )
 
 
-def prove(con: duckdb.DuckDBPyConnection, table: str, printed: tuple[str, ...], policy: Policy) -> dict[str, Any]:
-    """What holds on the printed values of a table; BrokenPromiseError if that is less than the policy asks for."""
-    ((smallest, classes, rows),) = run(con, proof_sql(table, printed))
+def prove(con: duckdb.DuckDBPyConnection, relation: str, promise: Promise, policy: Policy) -> dict[str, Any]:
+    """What holds of a printed relation; BrokenPromiseError if that is less than the policy asks for."""
+    ((smallest, classes, rows),) = run(con, promise.proof(relation))
     if smallest is None or smallest < policy.k:
-        raise BrokenPromiseError(f"The smallest printed class holds {smallest or 0} rows, k is {policy.k}")
-    proof: dict[str, Any] = {"k": smallest, "classes": classes, "rows": int(rows)}
-    if policy.sensitive:
-        proof["l"] = {column: run(con, diversity_sql(table, printed, column))[0][0] for column in policy.sensitive}
-        for column, diversity in proof["l"].items():
-            if policy.l is not None and diversity < policy.l - 1e-9:
-                raise BrokenPromiseError(
-                    f"A printed class is only {diversity:g}-diverse in {column}, l is {policy.l:g}"
-                )
+        raise BrokenPromiseError(f"{promise.shortfall.format(smallest or 0)}, k is {policy.k}")
+    proof: dict[str, Any] = {"property": promise.property, "k": smallest, "classes": classes, "rows": int(rows)}
+    if not policy.sensitive or promise.reached is None:
+        return proof
+    anon = anon_schema(con)
+    columns = sensitive_of(resolve(con, f"from {relation}"), policy, hierarchies(con, anon), anon)
+    measured = [
+        (Asked(model), column) for model in promise.measured if model not in policy.models for column in columns
+    ]
+    for asked, column in (*measured, *asked_of(policy, columns)):
+        ((reached,),) = run(con, promise.reached(relation, asked, column))
+        if not asked.holds(reached):
+            before, after = asked.shortfall
+            raise BrokenPromiseError(f"{before}{reached:g}{after.format(column.column)}")
+        proof.setdefault(asked.name, {})[column.column] = reached
     return proof
+
+
+def _warn_of_homogeneous(
+    con: duckdb.DuckDBPyConnection, table: str, promise: Promise, sensitive: Sequence[str], proof: dict[str, Any]
+) -> None:
+    """Say how many people's sensitive values can be read off, where nothing was asked to prevent it."""
+    for column in sensitive:
+        ((classes, rows),) = run(con, homogeneous_sql(table, promise.printed, column))
+        if classes:
+            log.warning(
+                "Nothing is asked of sensitive column '%s', such as l or t: in %s of %s classes, with %s of %s rows, "
+                "all have the same value",
+                column,
+                f"{classes:,}",
+                f"{proof['classes']:,}",
+                f"{rows:,}",
+                f"{proof['rows']:,}",
+            )
+
+
+def _beside(place: str) -> str:
+    """The table or view beside this one that holds the sensitive values."""
+    return f'{place[:-1]}{SENSITIVE}"' if place.endswith('"') else f"{place}{SENSITIVE}"
+
+
+def _whole(table: str, sensitive_table: str | None, policy: Policy) -> str:
+    """A release as one relation: the sensitive values that stand apart are listed for each row again."""
+    if sensitive_table is None:
+        return table
+    column = quoted(policy.sensitive[0])
+    listed = listed_sql(sensitive_table, GROUP, column, "sum(rows)")
+    return (
+        f"(select shown.*, listed.counts as {column} from {table} as shown "
+        f"full join ({listed}) as listed on listed.{GROUP} = shown.{GROUP})"
+    )
 
 
 @dataclass(frozen=True)
@@ -208,6 +334,29 @@ class _Target:
         used = run(con, "select table_name from duckdb_tables() where schema_name = 'anon'")
         number = 1 + max((int(t[8:]) for (t,) in used if t.startswith("release_") and t[8:].isdigit()), default=0)
         return cls(key, schema, table, kind, f"{anon}.release_{number}", shown)
+
+    def sensitive(self, policy: Policy) -> str | None:
+        """The table of a stored release's sensitive values, if they stand apart."""
+        return _beside(self.storage) if METHODS[policy.method].is_exact and self.name is not None else None
+
+
+def _store(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target) -> None:
+    """Make the release's rows: a table, or two where sensitive values stand apart."""
+    if (sensitive_table := target.sensitive(planned.policy)) is None:
+        temporary = "temporary " if target.name is None else ""
+        run(con, f"create {temporary}table {target.storage} as {planned.sql}")
+        return
+    whole = f"temp.{quoted(f'sqlanon_whole_{next(_numbers)}')}"
+    (column,) = planned.source.spelt(planned.policy.sensitive)
+    run(con, f"create temporary table {whole} as {planned.sql}")
+    run(con, f"create table {target.storage} as select * exclude ({quoted(column)}) from {whole}")
+    entries = f"select {GROUP}, unnest(map_entries(any_value({quoted(column)}))) as entry from {whole} group by {GROUP}"
+    run(
+        con,
+        f"create table {sensitive_table} as select {GROUP}, entry.key as {quoted(column)}, entry.value as rows "
+        f"from ({entries}) order by all",
+    )
+    run(con, f"drop table {whole}")
 
 
 def _database(anon: str) -> str:
@@ -275,7 +424,8 @@ def _measure(
 ) -> dict[str, float]:
     """Measure the stored rows; a named release's parts go into the catalog for anon.utility."""
     policy = planned.policy
-    sensitive = planned.source.spelt(policy.sensitive)
+    is_apart = METHODS[policy.method].is_exact  # no row is printed with its sensitive value
+    sensitive = [] if is_apart else planned.source.spelt(policy.sensitive)
     ctes = measurement(planned.source, planned.attributes, target.storage, sensitive, policy.represent)
     number = next(_numbers)
     every = f"temp.sqlanon_measured_{number}"
@@ -310,14 +460,15 @@ def _register(
     measured: dict[str, float],
     learned: dict[str, Any],
 ) -> None:
-    if target.kind == "view":
-        secure = "secure " if _has_secure_views(con, _unquoted(_database(anon))) else ""
-        # Without its database's name where that is the current one: the file may be renamed or attached as another.
-        ((current,),) = run(con, "select current_database()")
-        storage = target.storage.removeprefix(f"{quoted(current)}.")
-        run(con, f"create {secure}view {target.shown} as select {names(planned.columns)} from {storage}")
     mark = f"sqlanon release {uuid.uuid4()}"
-    run(con, f"comment on {target.kind} {target.shown} is {literal(mark)}")
+    for storage, shown, columns in _tables(planned, target):
+        if target.kind == "view":
+            secure = "secure " if _has_secure_views(con, _unquoted(_database(anon))) else ""
+            # Without its database's name where that is the current one: the file may be renamed or attached as another.
+            ((current,),) = run(con, "select current_database()")
+            place = storage.removeprefix(f"{quoted(current)}.")
+            run(con, f"create {secure}view {shown} as select {names(columns)} from {place}")
+        run(con, f"comment on {target.kind} {shown} is {literal(mark)}")
     run(
         con,
         f"insert into {anon}.releases by name select $name as name, $schema as schema_name, $table as table_name, "
@@ -346,34 +497,46 @@ def _register(
     )
 
 
+def _tables(planned: Plan, target: _Target) -> list[tuple[str, str, Sequence[str]]]:
+    """The tables of a release: where the rows of each are, what its readers name, and its columns."""
+    if (sensitive_table := target.sensitive(planned.policy)) is None:
+        return [(target.storage, target.shown, planned.columns)]
+    (column,) = planned.source.spelt(planned.policy.sensitive)
+    return [
+        (target.storage, target.shown, [each for each in planned.columns if each != column]),
+        (sensitive_table, _beside(target.shown), [GROUP, column, "rows"]),
+    ]
+
+
 def _is_still_there(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
     """Is the release of this name stored, and is what has its name now still the release? It carries a mark."""
-    return bool(
-        run(
-            con,
-            f"select 1 from {anon}.releases as made join (select schema_name, table_name, comment from duckdb_tables() "
-            "where database_name = $database union all "
-            "select schema_name, view_name, comment from duckdb_views() where database_name = $database) as found "
-            "using (schema_name, table_name) where lower(made.name) = lower($key) and found.comment = made.mark",
-            {"database": _unquoted(_database(anon)), "key": key},
-        )
+    return bool(_marked(con, anon, key))
+
+
+def _marked(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> list[str]:
+    """What carries the mark of the release of this name: its table or view and the one beside it, still so named."""
+    found = run(
+        con,
+        "select found.schema_name, found.table_name from (select schema_name, table_name, comment from duckdb_tables() "
+        "where database_name = $database union all "
+        "select schema_name, view_name, comment from duckdb_views() where database_name = $database) as found "
+        f"join {anon}.releases as made on made.schema_name = found.schema_name and made.mark = found.comment "
+        "and found.table_name in (made.table_name, made.table_name || $beside) where lower(made.name) = lower($key)",
+        {"database": _unquoted(_database(anon)), "beside": SENSITIVE, "key": key},
     )
+    return [f"{_database(anon)}.{quoted(schema)}.{quoted(table)}" for schema, table in found]
 
 
 def _remove(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
     """Drop a release of this name if there is one; what somebody else put in its place stays."""
-    found = run(
-        con,
-        f"select name, schema_name, table_name, kind, storage from {anon}.releases where lower(name) = lower($1)",
-        [key],
-    )
-    database = _database(anon)
-    is_still_there = _is_still_there(con, anon, key)
-    for stored, schema, table, kind, storage in found:
-        if is_still_there:
-            run(con, f"drop {kind} {database}.{quoted(schema)}.{quoted(table)}")
+    found = run(con, f"select name, kind, storage from {anon}.releases where lower(name) = lower($1)", [key])
+    marked = _marked(con, anon, key)
+    for stored, kind, storage in found:
+        for place in marked:
+            run(con, f"drop {kind} {place}")
         if kind == "view":
-            run(con, f"drop table if exists {database}.{storage}")
+            for place in (storage, _beside(storage)):
+                run(con, f"drop table if exists {_database(anon)}.{place}")
         run(con, f"delete from {anon}.releases where name = $1", [stored])
         for part in PARTS:
             run(con, f"delete from {anon}.release_{part} where release = $1", [stored])

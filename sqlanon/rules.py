@@ -52,14 +52,18 @@ class Rule:
         """A rule as the catalog stores it."""
         return cls(kind, json.loads(settings))
 
-    def check(self, column: str, family: TypeFamily, hierarchy: str) -> None:
-        """Refuse a column whose type the rule cannot generalize."""
+    def fits(self, family: TypeFamily) -> bool:
+        """Can the rule generalize values of this kind?"""
         fits = {
             "intervals": family.is_ordered and family not in (DATE, TIMESTAMP),
             "dates": family in (DATE, TIMESTAMP),
             "prefix": family is TEXT or family.is_whole,
         }
-        if not fits.get(self.kind, True):
+        return fits.get(self.kind, True)
+
+    def check(self, column: str, family: TypeFamily, hierarchy: str) -> None:
+        """Refuse a column whose type the rule cannot generalize."""
+        if not self.fits(family):
             raise PolicyError(f"Hierarchy '{hierarchy}' ({self.kind}) does not fit column '{column}' of {family.name}")
 
     def levels_sql(self, domain: str, family: TypeFamily) -> str:

@@ -43,12 +43,19 @@ _FAMILIES: tuple[tuple[str, TypeFamily], ...] = (
 )
 
 
-def type_family(column: str, type_name: str) -> TypeFamily:
-    """The family of a column's type, or an error that says which types a quasi-identifier may have."""
+def known_family(type_name: str) -> TypeFamily | None:
+    """The family of a type, if it has one."""
     if not type_name.endswith("]"):
         for pattern, family in _FAMILIES:
             if re.fullmatch(pattern, type_name, re.DOTALL):
                 return family
+    return None
+
+
+def type_family(column: str, type_name: str) -> TypeFamily:
+    """The family of a column's type, or an error that says which types a quasi-identifier may have."""
+    if (family := known_family(type_name)) is not None:
+        return family
     raise PolicyError(
         f"Column '{column}' has type {type_name}; a quasi-identifier must be a number, date, timestamp, boolean, "
         f"enum or text. Cast it in the source query."

@@ -2,6 +2,7 @@
 
 CREATE [OR REPLACE] ANONYMIZED VIEW|TABLE name AS <select> OPTIONS (k = 5, quasi = [age, zip], ...)
 DROP ANONYMIZED VIEW|TABLE [IF EXISTS] name
+PUBLISH name TO 'file.duckdb' | 'file.parquet' | 'file.csv' [REPLACE]
 CREATE [OR REPLACE] HIERARCHY name FROM 'file.csv' | FROM TABLE t | FROM EDGES t | AS SELECT leaf, level1, ...
     | USING INTERVALS (5, 10, 20) [ANCHOR 0] [BELOW 18] [ABOVE 80] [ON t.c]
     | USING PREFIX [ON t.c] | USING DATES [ON t.c] | FLAT ON t.c
@@ -15,17 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
-from sqlglot import TokenType
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import TokenError
-
 from sqlanon.errors import StatementError, did_you_mean
 from sqlanon.sqltext import name as quoted
 
-_OURS = re.compile(r"\b(anonymized|hierarchy)\b", re.IGNORECASE)
+_OURS = re.compile(r"\b(anonymized|hierarchy|publish)\b", re.IGNORECASE)
 _HIERARCHY_WAYS = ("FROM", "AS", "USING", "FLAT")
 T = TypeVar("T")
-QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.HEREDOC_STRING, TokenType.NATIONAL_STRING)
+QUOTED = ("STRING", "IDENTIFIER", "HEREDOC_STRING", "NATIONAL_STRING")
+"""The kinds of tokens that are no words, as sqlglot names them."""
 DEEPEST = 20
 """How deep lists and maps may nest in an option."""
 _RULES = ("INTERVALS", "PREFIX", "DATES")
@@ -59,6 +57,15 @@ class DropRelease:
 
 
 @dataclass(frozen=True)
+class Publish:
+    """PUBLISH ... TO."""
+
+    name: str
+    path: str
+    replace: bool
+
+
+@dataclass(frozen=True)
 class CreateHierarchy:
     """CREATE HIERARCHY, with the arguments of create_hierarchy."""
 
@@ -75,16 +82,15 @@ class DropHierarchy:
     missing_ok: bool
 
 
-Statement = Plain | CreateRelease | DropRelease | CreateHierarchy | DropHierarchy
+Statement = Plain | CreateRelease | DropRelease | Publish | CreateHierarchy | DropHierarchy
 
 
 def parse(sql: str) -> list[Statement]:
     """The statements of a script. A script without any of ours is one Plain with the whole text."""
     if not _OURS.search(sql):
         return [Plain(sql)]
-    try:
-        tokens = DuckDB().tokenize(sql)
-    except TokenError:
+    tokens = _tokens(sql)
+    if tokens is None:
         return [Plain(sql)]  # what sqlglot cannot read is DuckDB's to explain
     statements: list[Statement] = []
     for part in _split(tokens):
@@ -95,19 +101,33 @@ def parse(sql: str) -> list[Statement]:
 
 def split_script(text: str) -> tuple[list[str], str]:
     """The complete statements of a script, each with its semicolon, and the unfinished rest."""
-    try:
-        tokens = DuckDB().tokenize(text)
-    except TokenError:
+    tokens = _tokens(text)
+    if tokens is None:
         return [], text
-    ends = [token.end + 1 for token in tokens if token.token_type is TokenType.SEMICOLON]
+    ends = [token.end + 1 for token in tokens if _kind(token) == "SEMICOLON"]
     starts = [0, *ends]
     return [text[start:end] for start, end in zip(starts, ends, strict=False)], text[starts[-1] :]
+
+
+def _tokens(sql: str) -> list[Any] | None:
+    """The tokens, None where there is no reading. sqlglot is slow to import and only our own statements need it."""
+    from sqlglot.dialects.duckdb import DuckDB
+    from sqlglot.errors import TokenError
+
+    try:
+        return list(DuckDB().tokenize(sql))
+    except TokenError:
+        return None
+
+
+def _kind(token: Any) -> str:
+    return str(token.token_type.name)
 
 
 def _split(tokens: list[Any]) -> list[list[Any]]:
     parts: list[list[Any]] = [[]]
     for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
+        if _kind(token) == "SEMICOLON":
             parts.append([])
         else:
             parts[-1].append(token)
@@ -130,6 +150,10 @@ def _parse_one(reader: _Reader) -> Statement:
         if reader.accept("HIERARCHY"):
             missing_ok = reader.accept("IF", "EXISTS")
             return reader.done(DropHierarchy(reader.plain_name("the hierarchy's name"), missing_ok))
+    elif reader.accept("PUBLISH"):
+        name = reader.name("the release's name")
+        reader.one_of("TO")
+        return reader.done(Publish(name, reader.string("'file.duckdb'"), reader.accept("REPLACE")))
     return Plain(reader.text())
 
 
@@ -201,10 +225,7 @@ class _Reader:
 
     def _word(self, ahead: int = 0) -> str | None:
         position = self.here + ahead
-        if position >= len(self.tokens) or self.tokens[position].token_type in (
-            TokenType.STRING,
-            TokenType.IDENTIFIER,
-        ):
+        if position >= len(self.tokens) or _kind(self.tokens[position]) in ("STRING", "IDENTIFIER"):
             return None
         return str(self.tokens[position].text).upper()
 
@@ -245,15 +266,15 @@ class _Reader:
         if self.here >= len(self.tokens):
             self.fail(f"Expected {what}")
         token = self.tokens[self.here]
-        is_word = bool(re.fullmatch(r"\w+", token.text)) and token.token_type is not TokenType.NUMBER
-        if token.token_type is not TokenType.IDENTIFIER and (token.token_type is TokenType.STRING or not is_word):
+        is_word = bool(re.fullmatch(r"\w+", token.text)) and _kind(token) != "NUMBER"
+        if _kind(token) != "IDENTIFIER" and (_kind(token) == "STRING" or not is_word):
             self.fail(f'Expected {what}{self._found()}; quote a name with other characters, "marital-status"')
         self.here += 1
         return str(token.text) if is_word else quoted(token.text)
 
     def string(self, what: str) -> str:
         """A text in single quotes."""
-        if self.here >= len(self.tokens) or self.tokens[self.here].token_type is not TokenType.STRING:
+        if self.here >= len(self.tokens) or _kind(self.tokens[self.here]) != "STRING":
             self.fail(f"Expected {what}{self._found()}")
         self.here += 1
         return str(self.tokens[self.here - 1].text)
@@ -264,14 +285,18 @@ class _Reader:
         if self._word() == "." and self._word(1) is not None and str(self._word(1)).isdigit():
             self.here += 2
             return sign * float(f"0.{self.tokens[self.here - 1].text}")
-        if self.here >= len(self.tokens) or self.tokens[self.here].token_type is not TokenType.NUMBER:
+        if self.here >= len(self.tokens) or _kind(self.tokens[self.here]) != "NUMBER":
             self.fail(f"Expected a number{self._found()}")
         self.here += 1
         digits = self.tokens[self.here - 1].text
         if len(digits) > 300:
             self.here -= 1
             self.fail("A number of so many digits cannot be read")
-        return sign * (int(digits) if digits.isdigit() else float(digits))
+        try:
+            return sign * (int(digits) if digits.isdigit() else float(digits))
+        except ValueError:  # sqlglot takes 1e3-1.5 for one number
+            self.here -= 1
+            self.fail(f"Expected a number{self._found()}")
 
     def numbers(self) -> list[float]:
         """Numbers in parentheses."""
@@ -303,18 +328,18 @@ class _Reader:
     def _value(self) -> Any:
         if self._word() == "MAP" and self._word(1) == "{":
             self.here += 1
-        token_type = self.tokens[self.here].token_type if self.here < len(self.tokens) else None
+        kind = _kind(self.tokens[self.here]) if self.here < len(self.tokens) else None
         if self._word() == "[":
             return self._between("[", "]", self._value)
         if self._word() == "{":
             return self._map()
-        if token_type is TokenType.STRING:
+        if kind == "STRING":
             return self.string("a value")
-        if token_type is TokenType.NUMBER or self._word() in ("-", "."):
+        if kind == "NUMBER" or self._word() in ("-", "."):
             return self.number()
         if (word := self.accept_any("TRUE", "FALSE", "NULL")) is not None:
             return {"TRUE": True, "FALSE": False, "NULL": None}[word]
-        is_name = token_type is TokenType.IDENTIFIER
+        is_name = kind == "IDENTIFIER"
         value = self._part("a value: a number, 'text', a name, [a list] or {a: map}")
         return value[1:-1].replace('""', '"') if is_name and value.startswith('"') else value
 
@@ -351,7 +376,7 @@ class _Reader:
         depth, found = 0, None
         for position in range(self.here, len(self.tokens)):
             token = self.tokens[position]
-            if token.token_type in QUOTED:
+            if _kind(token) in QUOTED:
                 continue
             depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.text, 0)
             if depth == 0 and token.text.upper() == word:

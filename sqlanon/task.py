@@ -15,6 +15,7 @@ from sqlanon.errors import DataError, PolicyError, SqlanonError
 from sqlanon.release import Release
 from sqlanon.sources import resolve
 from sqlanon.sqltext import name
+from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.nearest import one_nn_error
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ def predict(release: Release, target: str, seed: int = 0) -> Task:
     quasi = source.spelt(release.policy.quasi)
     if column in quasi:
         raise PolicyError(f"'{target}' is a quasi-identifier: predict a sensitive or kept column")
+    if METHODS[release.policy.method].is_exact:
+        raise PolicyError(
+            f"{release.policy.method} prints no row with its sensitive value: there is nothing to learn from"
+        )
     before = _frame(release, source.relation, [*quasi, column], seed)
     after = _frame(release, release.table, [*release.printed, column], seed)
     if before[column].nunique() < 2:

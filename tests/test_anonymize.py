@@ -151,7 +151,7 @@ def test_a_source_in_an_attached_database_is_named_in_full(con: Con) -> None:
     assert sqlanon.anonymize(con, "other.main.people", quasi=["age"], k=4).proof["rows"] == 16
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["auto", "kaca", "sequential", "incognito"])
 def test_the_same_seed_gives_the_same_release_whatever_the_threads_and_the_row_order(method: str) -> None:
     call = (
         "anon.anonymize('people', quasi := ['age', 'education', 'race'], k := 5, sensitive := ['occupation'], "
@@ -369,7 +369,7 @@ STEPS = re.findall(
 )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["auto", "kaca"])
 def test_columns_may_be_called_like_the_steps_of_the_query(con: Con, method: str) -> None:
     cells = ", ".join(f"(i * {place + 3} % 5)::integer as {step}" for place, step in enumerate(STEPS))
     con.execute(f"create table people as select {cells} from range(30) as r(i)")

@@ -50,6 +50,7 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
         assert json.loads(policy) == {
             "quasi": ["age", "zip", "sex"],
             "k": 3,
+            "several": "strict",
             "method": "kaca",
             "keep": ["ward"],
             "unsafe_keep": ["diagnosis"],
@@ -72,7 +73,7 @@ def test_check_reads_a_table_of_a_database_without_writing_to_it(
     assert main(["check", "patients", "--db", str(database), "--quasi", QUASI, "--k", "2", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found == {
-        "rows": 16, "classes": 16, "k": 1, "asked_k": 2, "violations": 16, "l": {}, "asked_l": None, "holds": False
+        "rows": 16, "classes": 16, "k": 1, "asked_k": 2, "violations": 16, "reached": {}, "asked": {}, "holds": False
     }  # fmt: skip
     assert database.read_bytes() == before
 

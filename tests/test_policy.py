@@ -96,7 +96,7 @@ def test_unknown_method_is_refused_with_the_methods_and_the_nearest() -> None:
         policy(method="kaka")
 
 
-@pytest.mark.parametrize("method", [5, "", "mondrian-ish"])
+@pytest.mark.parametrize("method", [5, "", "xyzzy"])
 def test_a_method_like_no_other_is_refused_without_a_guess(method: Any) -> None:
     with pytest.raises(PolicyError, match=r"^Unknown method .*\(methods: .*kaca.*\)\.$"):
         policy(method=method)

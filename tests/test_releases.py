@@ -306,10 +306,10 @@ def test_verify_counts_again_and_notices_a_changed_table(con: Con, kind: str | N
     table = "anon.release_1" if kind == "view" else made.table
     assert made.verify() == made.proof
     con.execute(f"update {table} set age = '99' where rowid = (select min(rowid) from {table})")
-    with pytest.raises(BrokenPromiseError, match="The smallest printed class holds 1 rows, k is 4"):
+    with pytest.raises(BrokenPromiseError, match="A printed class holds only 1 rows, k is 4"):
         made.verify()
     con.execute(f"delete from {table}")
-    with pytest.raises(BrokenPromiseError, match="holds 0 rows"):
+    with pytest.raises(BrokenPromiseError, match="holds only 0 rows"):
         made.verify()
 
 

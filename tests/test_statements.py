@@ -217,6 +217,7 @@ ERRORS = [
     ("create hierarchy h using interval (5)", 1, 26, "Did you mean 'INTERVALS'?"),
     ("create hierarchy h using intervals (5, x)", 1, 40, "Expected a number, found 'x'"),
     ("create hierarchy h using intervals (5) anchor '0'", 1, 47, "Expected a number, found '0'"),
+    ("create hierarchy h using intervals (1e3-1.5)", 1, 37, "Expected a number, found '1e3-1.5'"),
     ("create hierarchy h using prefix anchor 0", 1, 33, "Expected the end of the statement, found 'anchor'"),
     ("create hierarchy h using dates on", 1, 34, "Expected table.column"),
     ("create hierarchy h flat", 1, 24, "Expected ON, found the end"),

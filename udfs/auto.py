@@ -1,5 +1,7 @@
 """Auto: the default. Peel finds the groups, refine polishes them for as long as the user wants to wait.
 
+`objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
+Where models are asked for, so does a peel that is blind to them, and all starts are repaired first.
 `effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short polish, 'balanced'
 takes about ten times as long, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
 peel runs to its end, and what is left of the budget goes to refine.
@@ -13,15 +15,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from sqlanon.udfs.method import Method, Parameter, Progress
 from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.refine import refine
 
-from sqlanon.udfs import peel
+from sqlanon.udfs import costs, diversity, peel
 
 LARGE = 50_000
+LONGER = 0.2
+"""Steps of refine grow with this power of k: a step takes less time where groups are fewer, and does less."""
+SMALL = 20_000
+"""Tables of so many tuples can afford to repair a start that breaks its models almost everywhere."""
 PER_TUPLE = 20
 """Steps of peel are at most so many per tuple: a small table has few classes to find."""
 TENTHS = 1000
@@ -36,7 +44,7 @@ class Effort:
     heat: float = 0.0
 
 
-EFFORTS = {"fast": Effort(20_000, 10), "balanced": Effort(70_000, 300), "best": Effort(150_000, 6_000, heat=0.03)}
+EFFORTS = {"fast": Effort(20_000, 20), "balanced": Effort(150_000, 400), "best": Effort(150_000, 6_000, heat=0.3)}
 
 
 def cluster(
@@ -45,6 +53,7 @@ def cluster(
     rng: np.random.Generator,
     progress: Progress,
     *,
+    objective: str = "ncp",
     effort: str = "balanced",
     time_budget: float | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -53,13 +62,48 @@ def cluster(
     begin = clock()
     steps = EFFORTS[effort]
     fewer = min(steps.peel, PER_TUPLE * len(problem.counts) + 1000)
-    groups = peel.cluster(problem, k, rng, _between(progress, 0, TENTHS // 4), steps=fewer)
-    rounds: int | None = max(steps.refine * LARGE // max(LARGE, len(problem.counts)), min(10, steps.refine))
+    measures = list(dict.fromkeys(("ncp", objective)))
+    parts = [TENTHS // 4 * i // len(measures) for i in range(len(measures) + 1)]
+    starts = [
+        peel.cluster(problem, k, rng, _between(progress, *part), objective=measure, steps=fewer)
+        for measure, part in zip(measures, pairwise(parts), strict=True)
+    ]
+    if problem.models:
+        starts = _repaired(problem, k, rng, partial(progress, TENTHS // 4, TENTHS), fewer, starts)
+    groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
+    share = min(1.0, LARGE / len(problem.counts)) * (k / 10) ** LONGER
+    rounds: int | None = max(10, int(steps.refine * share))
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
     rest = _between(progress, TENTHS // 4, TENTHS)
-    return refine(problem, groups, k, rng, rest, steps=rounds, seconds=seconds, heat=steps.heat, clock=clock)
+    return refine(
+        problem,
+        groups,
+        k,
+        rng,
+        rest,
+        steps=rounds,
+        seconds=seconds,
+        heat=steps.heat,
+        objective=objective,
+        clock=clock,
+    )
+
+
+def _repaired(
+    problem: Problem, k: int, rng: np.random.Generator, pause: Callable[[], None], steps: int, starts: list[Groups]
+) -> list[Groups]:
+    """The starts as groups that keep all models. One more is blind to them: it is nearer where they ask for little."""
+
+    def hold(done: int, total: int, **facts: float) -> None:
+        pause()
+
+    if len(problem.counts) <= SMALL:
+        merged, place = problem.merged()
+        blind = peel.cluster(merged, k, rng, hold, steps=steps)
+        starts = [*starts, diversity.spread(blind, place, problem.counts)]
+    return [diversity.repair(problem, start, hold) for start in starts]
 
 
 def _between(progress: Progress, low: int, high: int) -> Progress:
@@ -74,8 +118,10 @@ METHOD = Method(
     use="the default: the least loss in the time given",
     cluster=cluster,
     parameters=(
+        peel.OBJECTIVE,
         Parameter("effort", "balanced", "how long to search", choices=tuple(EFFORTS)),
         Parameter("time_budget", None, "seconds to spend instead; the answer then depends on the machine"),
     ),
     is_diverse=True,
+    block_size=100_000,
 )

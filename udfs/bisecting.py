@@ -47,6 +47,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sqlanon.udfs.method import Method, Parameter, Progress
+from sqlanon.udfs.models import SLACK
 from sqlanon.udfs.problem import GRAIN, Bools, Floats, Groups, Ints, Numbers, Problem, Tree, exact
 
 from sqlanon.udfs import diversity
@@ -321,7 +322,7 @@ class Table:
             for attribute, share, column in zip(problem.attributes, shares, ranks.T.copy(), strict=True)
         ]
         self.l = problem.l
-        self.least = k if problem.l is None else max(k, math.ceil(problem.l - diversity.SLACK))
+        self.least = k if problem.l is None else max(k, math.ceil(problem.l - SLACK))
         codes = problem.sensitive if problem.l is not None and problem.sensitive is not None else ranks[:, :0]
         self.codes = codes[self.tuple].T.copy()
 
@@ -541,5 +542,5 @@ METHOD = Method(
             choices=("mean", "median"),
         ),
     ),
-    is_diverse=True,
+    is_l_diverse=True,
 )

@@ -10,8 +10,8 @@ Time O(E d) for each doubling of the number of blocks, and memory O(E d) beside 
 block has its own random numbers, so that the answer depends on the seed and not on the number of threads.
 
 Decided:
-- A cut leaves at least k rows on each side, l-diverse if l is asked for, so that every block can be clustered. A block
-  that no cut leaves so stays whole.
+- A cut leaves at least k rows on each side, which keep all models, so that every block can be clustered. A block that
+  no cut leaves so stays whole.
 - An attribute that only cuts off less than an eighth waits until no other cuts better.
 - What the method prints wider than needed (`Groups.box`) is left alone, seams and all.
 """
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -152,12 +152,9 @@ def _legal(problem: Problem, k: int) -> Callable[[Ints], bool]:
 
     def is_legal(some: Ints) -> bool:
         rows = problem.counts[some]
-        if rows.sum() < k:
-            return False
-        if problem.l is None or problem.sensitive is None:
-            return True
-        most = [np.bincount(codes[some], weights=rows).max() for codes in problem.sensitive.T]
-        return bool(diversity.holds(np.array(most), rows.sum(), problem.l).all())
+        if rows.sum() < k or not problem.models:
+            return bool(rows.sum() >= k)
+        return bool(diversity.are_legal(problem, some, np.zeros_like(some), rows)[0])
 
     return is_legal
 
@@ -181,7 +178,8 @@ def _joined(blocks: list[Ints], parts: list[Groups], report: dict[str, object]) 
     boxes = [part.box for part in parts if part.box is not None]
     box = (np.vstack([lo for lo, _ in boxes]), np.vstack([hi for _, hi in boxes])) if boxes else None
     told = {key: True for part in parts for key, value in part.report.items() if value is True}
-    return Groups.collect(*(np.concatenate(column) for column in zip(*entries, strict=True)), report | told, box)
+    tuples, groups, rows = (np.concatenate(column) for column in zip(*entries, strict=True))
+    return Groups.collect(tuples, groups, rows, report | told, box)
 
 
 def _polished(
@@ -192,7 +190,7 @@ def _polished(
     rest = np.flatnonzero(groups.group == SUPPRESSED)
     tuples, group, rows = groups.tuple[kept], groups.group[kept], groups.rows[kept]
     _, first, length = np.unique(group, return_index=True, return_counts=True)
-    heads = replace(problem, ranks=problem.ranks[tuples[first]], counts=length, sensitive=None, l=None)
+    heads = replace(problem, ranks=problem.ranks[tuples[first]], counts=length, sensitive=None, models=())
     places = cut(heads, length.astype(np.float64), size, lambda some: True, rng)
     jobs, blocks = [], []
     for some, each in zip(places, rng.spawn(len(places)), strict=True):
@@ -211,7 +209,7 @@ def _refined(problem: Problem, groups: Groups, k: int, rng: np.random.Generator,
     return refine(problem, groups, k, rng, progress, steps=POLISH)
 
 
-def _each(jobs: list[Callable[[Progress], Groups]], sizes: list[int], progress: Progress) -> list[Groups]:
+def _each(jobs: Sequence[Callable[[Progress], Groups]], sizes: list[int], progress: Progress) -> list[Groups]:
     """The jobs' results in their order, several jobs under way at once. The first that fails stops the others."""
     shared = _Shared(progress, sizes)
     with ThreadPoolExecutor(workers()) as pool:

@@ -1,9 +1,10 @@
 """What a row loses when its group covers a range of ranks: the measures of paper 002 as look-ups on [lo, hi].
 
 Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010, sections 3 to 5
-and 8.4. Every measure is a sum over rows and attributes of a rate that depends on the closure of the group, and for
-PMI on the row's sensitive value. MI and PMI also have a part that depends on the row's own value only: it is the same
-in every clustering, so rates leave it out and `baseline` adds it up.
+and 8.4; NCP is paper 000's, and precision paper 004's as a loss, 1 - precision. Every measure is a sum over rows and
+attributes of a rate that depends on the closure of the group, and for PMI on the row's sensitive value. MI and PMI also
+have a part that depends on the row's own value only: it is the same in every clustering, so rates leave it out and
+`baseline` adds it up.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sqlanon.udfs.problem import Attribute, Floats, Ints, Problem, Tree, exact
+from sqlanon.udfs.problem import Attribute, Floats, Groups, Ints, Numbers, Problem, Tree, exact
 
 from sqlanon.errors import PolicyError
 
 COSTS = ("ncp", "lm", "mi", "pmi", "wmi", "suppression")
+OBJECTIVES = ("ncp", "lm", "precision", "mi", "pmi")
+"""The measures that `peel`, `refine` and `auto` can search by."""
 PRIVATE = ("pmi", "wmi")
 """The measures that look at a sensitive column."""
 
@@ -43,6 +46,11 @@ class Rate:
         """How many sensitive values it tells apart: 1 where the measure is blind to them."""
         return int(self.seen.shape[1])
 
+    @property
+    def is_linear(self) -> bool:
+        """Is the rate the share of the number line that the range covers?"""
+        return isinstance(self.attribute, Numbers) and self.cost in ("ncp", "lm", "precision")
+
     def __call__(self, lo: Ints, hi: Ints) -> Floats:
         """The rate of a row in a group that covers [lo, hi], for each sensitive value in the last dimension.
 
@@ -51,15 +59,17 @@ class Rate:
         return exact(self.weight * self._rate(lo, hi))
 
     def _rate(self, lo: Ints, hi: Ints) -> Floats:
-        if self.cost == "ncp":
+        if self.cost == "ncp" or self.is_linear:
             return np.asarray(self.attribute.loss(lo, hi)[..., None])
         if self.cost == "suppression":
             return np.asarray((lo != hi)[..., None], dtype=np.float64)
+        if self.cost == "precision" and isinstance(self.attribute, Tree):
+            node = self.attribute.common(lo, hi)
+            level = np.where(self.attribute.node_loss[node] > 0, self.attribute.level[node], 0)
+            return np.asarray((level / max(self.attribute.height - 1, 1))[..., None])
         lo, hi = covered(self.attribute, lo, hi)
         if self.cost == "lm":
-            if not isinstance(self.attribute, Tree):
-                return np.asarray(self.attribute.loss(lo, hi)[..., None])
-            return np.asarray(((hi - lo) / max(self.attribute.leaves - 1, 1))[..., None])
+            return np.asarray(((hi - lo) / max(self.ranks - 1, 1))[..., None])
         # At least one row each: a range that holds none is never asked for by a group.
         held = np.maximum(self.seen[hi + 1] - self.seen[lo], 1)
         within = np.log2(np.maximum(self.seen[hi + 1].sum(axis=-1) - self.seen[lo].sum(axis=-1), 1))[..., None]
@@ -68,7 +78,7 @@ class Rate:
         return np.asarray(share * mi + (1 - share) * pmi if share < 1 else np.broadcast_to(mi, held.shape))
 
 
-def rates(problem: Problem, cost: str, mi_weight: float) -> tuple[list[Rate], Ints]:
+def rates(problem: Problem, cost: str, mi_weight: float = 0.5) -> tuple[list[Rate], Ints]:
     """The rates of every attribute, and the sensitive value of each tuple as they see it."""
     value = np.zeros(len(problem.counts), dtype=np.int64)
     if cost in PRIVATE:
@@ -91,13 +101,31 @@ def covered(attribute: Attribute, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     return np.where(mixed, 0, lo), hi
 
 
+def charges(rates: list[Rate], lo: Ints, hi: Ints, mass: Floats) -> Floats:
+    """What the rows of each group are charged: lo and hi are groups × attributes, mass is groups × sensitive values."""
+    return np.asarray(sum((rate(lo[:, j], hi[:, j]) * mass).sum(axis=1) for j, rate in enumerate(rates)))
+
+
+def own(problem: Problem, rates: list[Rate], value: Ints) -> Floats:
+    """What a row of each tuple is charged in the original table."""
+    charged = np.zeros(len(value))
+    for rate, ranks in zip(rates, problem.ranks.T, strict=True):
+        charged += rate(ranks, ranks)[np.arange(len(ranks)), value]
+    return charged
+
+
 def baseline(problem: Problem, rates: list[Rate], value: Ints) -> float:
     """What the original table is charged, so that a clustering's charge can be told relative to it."""
-    total = 0.0
-    for rate, ranks in zip(rates, problem.ranks.T, strict=True):
-        own = rate(ranks, ranks)
-        total += float(own[np.arange(len(own)), value] @ problem.counts)
-    return total
+    return float(own(problem, rates, value) @ problem.counts)
+
+
+def excess(problem: Problem, groups: Groups, cost: str) -> float:
+    """What the rows of groups, none of them suppressed, are charged beyond the original table."""
+    measure, value = rates(problem, cost)
+    lo, hi, _ = groups.closure(problem)
+    mass = np.zeros((len(lo), measure[0].values))
+    np.add.at(mass, (groups.group, value[groups.tuple]), groups.rows)
+    return float(charges(measure, lo, hi, mass).sum()) - baseline(problem, measure, value)
 
 
 def _seen(attribute: Attribute, ranks: Ints, value: Ints, counts: Ints) -> Ints:

@@ -13,7 +13,7 @@ Decided where the paper is silent:
 - Suppressed rows are printed alike, so they must be k or none. The paper's complementary suppression brings them up to
   k: with rows of the largest class, the first of the largest ones, its lowest tuples first, if it can spare them.
   Otherwise, and where no suppression is allowed, generalization goes on.
-- A class that is not l-diverse is treated as one that is too small, and suppressed rows must be l-diverse, too.
+- A class that breaks a model such as l is treated as one that is too small, and suppressed rows must keep it, too.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ every class. As a join in SQL that took 20 times as long: here a class is an int
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from sqlanon.udfs.problem import Floats, Ints
 
@@ -23,14 +25,22 @@ def divergence(lo: Ints, hi: Ints, rows: Ints, ranks: Ints, counts: Ints) -> flo
     total = counts.sum()
     share: Floats = rows / total / np.prod(hi - lo + 1.0, axis=1)
     found = np.zeros(len(ranks))
-    sets = [_bit_sets(lo[:, j], hi[:, j], ranks[:, j]) for j in range(lo.shape[1])]
-    for one in range(len(lo)):
-        covered = sets[0][0][sets[0][1][one]]
-        for bits, place in sets[1:]:
-            covered = covered & bits[place[one]]
-        found[np.flatnonzero(np.unpackbits(covered, count=len(ranks)))] += share[one]
+    for one, tuples in enumerate(covered(lo, hi, ranks)):
+        found[tuples] += share[one]
     own = counts / total
     return float((own * np.log2(own / found)).sum())
+
+
+def covered(lo: Ints, hi: Ints, ranks: Ints) -> Iterator[Ints]:
+    """The tuples that each box covers, box by box."""
+    sets = [_bit_sets(lo[:, j], hi[:, j], ranks[:, j]) for j in range(lo.shape[1])]
+    for one in range(len(lo)):
+        inside = sets[0][0][sets[0][1][one]]
+        for bits, place in sets[1:]:
+            inside = inside & bits[place[one]]
+        some = np.flatnonzero(inside)
+        eight, bit = np.nonzero(np.unpackbits(inside[some]).reshape(-1, 8))
+        yield 8 * some[eight] + bit
 
 
 def _bit_sets(lo: Ints, hi: Ints, ranks: Ints) -> tuple[list[np.ndarray], Ints]:

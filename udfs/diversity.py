@@ -1,7 +1,7 @@
-"""l-diversity for every core: groups that break it are merged with their nearest until all hold.
+"""Models for every core: which groups keep them, and merging those that do not with their nearest until all do.
 
-A group is l-diverse when no sensitive value holds more than 1/l of its rows (papers 000 and 002). The union of two
-l-diverse groups is l-diverse, so merging only ever helps, and one loop serves every method.
+Models are monotone (see models.py): the union of groups that keep one keeps it, so merging only ever helps, and one
+loop serves every method and model.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import math
 
 import numpy as np
 from sqlanon.udfs.method import Progress
+from sqlanon.udfs.models import SLACK, Cells, Model
 from sqlanon.udfs.problem import SUPPRESSED, Bools, Floats, Groups, Ints, Problem
 
 from sqlanon.errors import DataError
 
-SLACK = 1e-9
+TIED = 32
+"""How many of the nearest groups are compared by what their union with a broken one would keep."""
 
 
 def holds(most: Floats | Ints, rows: Floats | Ints, l: float) -> Bools:  # noqa: E741
@@ -22,20 +24,63 @@ def holds(most: Floats | Ints, rows: Floats | Ints, l: float) -> Bools:  # noqa:
     return np.asarray(most * l <= rows + SLACK)
 
 
-def largest_l(problem: Problem) -> float:
-    """The largest l that any release of these rows can have: that of the whole table."""
-    assert problem.sensitive is not None
-    most = max(int(np.bincount(codes, weights=problem.counts).max()) for codes in problem.sensitive.T)
-    return problem.rows / most
+def margins(problem: Problem, tuples: Ints, group: Ints, rows: Ints) -> Floats:
+    """By how much each group 0, 1, 2, ... of entries keeps its models, of all the one that it keeps least."""
+    least = np.full(int(group.max(initial=-1)) + 1, np.inf)
+    for column in sorted({model.column for model in problem.models}):
+        cells, owner = _cells(problem, column, tuples, group, rows)
+        for model in problem.models:
+            if model.column == column:
+                np.minimum.at(least, owner, model.margin(cells))
+    return least
+
+
+def are_legal(problem: Problem, tuples: Ints, group: Ints, rows: Ints) -> Bools:
+    """Does each group 0, 1, 2, ... of entries keep all models?"""
+    return np.asarray(margins(problem, tuples, group, rows) >= -SLACK)
+
+
+def _cells(problem: Problem, column: int, tuples: Ints, group: Ints, rows: Ints) -> tuple[Cells, Ints]:
+    """The values of a sensitive column in the classes that models look at, and the group of each class."""
+    kinds = problem.kinds[column]
+    key = group * len(kinds.code) + kinds.of_tuple[tuples]
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    owner, kind = np.divmod(key[first], len(kinds.code))
+    starts = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(kinds.context[kind], prepend=-1) != 0))
+    return Cells(kinds.code[kind], np.add.reduceat(rows[order], first), starts), owner[starts]
+
+
+def best(problem: Problem, model: Model) -> float:
+    """The best that any release of these rows can reach of a model: that of the whole table."""
+    everything = np.zeros(len(problem.counts), dtype=np.int64)
+    cells, _ = _cells(problem, model.column, np.arange(len(everything)), everything, problem.counts)
+    reached = model.reached(cells)
+    return float(reached.min() if model.is_floor else reached.max())
 
 
 def check_legal(problem: Problem) -> None:
-    """Refuse an l that not even the whole table has, and say the largest legal one."""
-    if problem.l is not None and problem.l > (largest := largest_l(problem)) * (1 + SLACK):
-        raise DataError(
-            f"l = {problem.l:g} is illegal: the largest legal one, that of the whole table, is "
-            f"{math.floor(largest * 1e4) / 1e4:g}."
-        )
+    """Refuse what not even the whole table keeps, and say the best that it does."""
+    if not problem.models or not problem.rows:
+        return
+    for model in problem.models:
+        found = best(problem, model)
+        if (found - model.asked) * (1 if model.is_floor else -1) < -SLACK:
+            raise DataError(_refusal(problem, model, found))
+
+
+def _refusal(problem: Problem, model: Model, found: float) -> str:
+    if math.isinf(found):
+        legal = "not even the whole table keeps it, whatever its value"
+    else:
+        rounded = (math.floor(found * 1e4) if model.is_floor else math.ceil(found * 1e4)) / 1e4
+        which = "largest" if model.is_floor else "smallest"
+        legal = f"the {which} legal one, that of the whole table, is {rounded:g}"
+    known = ""
+    if problem.is_strict and problem.sensitive is not None and problem.sensitive.shape[1] > 1:
+        known = " to whoever knows the other sensitive columns; several = 'separate' looks at each column by itself"
+    return f"{model.name} = {model.asked:g} is illegal in {model.shown}: {legal}{known}."
 
 
 def spread(groups: Groups, place: Ints, counts: Ints) -> Groups:
@@ -53,26 +98,26 @@ def spread(groups: Groups, place: Ints, counts: Ints) -> Groups:
 
 
 def repair(problem: Problem, groups: Groups, progress: Progress) -> Groups:
-    """Merge every group that is not l-diverse with the one that costs least, until all are.
+    """Merge every group that breaks a model with the one that costs least, until none does.
 
-    Cost is the NCP that the union adds, for the rows of both. O(b g (d + v)) time for b broken among g groups, d
-    attributes and v sensitive values. Suppressed rows are a group that covers everything.
+    Cost is the NCP that the union adds, for the rows of both. O(b (g d + e log e)) time for b broken among g groups, d
+    attributes and e entries of a union. Suppressed rows are a group that covers everything.
     """
-    if problem.l is None or problem.sensitive is None:
+    if not problem.models:
         return groups
     check_legal(problem)
     ids, group = np.unique(groups.group, return_inverse=True)
-    lo, hi, rows = _closures(problem, groups, group, len(ids))
-    if ids[0] == SUPPRESSED:
-        lo[0], hi[0] = 0, [_last(problem, j) for j in range(problem.ranks.shape[1])]
-    histograms = [_histogram(codes[groups.tuple], group, groups.rows, len(ids)) for codes in problem.sensitive.T]
-    loss = _loss(problem, lo, hi)
-    home = np.arange(len(ids))
-    is_alive = np.ones(len(ids), dtype=bool)
-    is_broken = ~np.logical_and.reduce([holds(h.max(axis=1), rows, problem.l) for h in histograms])
+    is_broken = ~are_legal(problem, groups.tuple, group, groups.rows)
     total = int(is_broken.sum())
     if not total:
         return groups
+    lo, hi, rows = _closures(problem, groups, group, len(ids))
+    if ids[0] == SUPPRESSED:
+        lo[0], hi[0] = 0, [_last(problem, j) for j in range(problem.ranks.shape[1])]
+    loss = _loss(problem, lo, hi)
+    order = np.argsort(group, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(group))[:-1])
+    is_alive = np.ones(len(ids), dtype=bool)
     while (broken := np.flatnonzero(is_broken & is_alive)).size:
         progress(total - broken.size, total)
         one = int(broken[0])
@@ -80,25 +125,31 @@ def repair(problem: Problem, groups: Groups, progress: Progress) -> Groups:
         added = rows * (union - loss) + rows[one] * (union - loss[one])
         added[~is_alive] = np.inf
         added[one] = np.inf
-        # Of two that cost the same, the one that leaves the more diverse union.
-        nearest = np.flatnonzero(added <= added.min() + SLACK)
-        most = np.max([(h[nearest] + h[one]).max(axis=1) / (rows[nearest] + rows[one]) for h in histograms], axis=0)
-        other = int(nearest[most.argmin()])
+        # Of some that cost the same, the one whose union keeps most.
+        nearest = np.flatnonzero(added <= added.min() + SLACK)[:TIED]
+        unions = [np.concatenate([members[one], members[each]]) for each in nearest]
+        entry, number = np.concatenate(unions), np.repeat(np.arange(len(unions)), [len(each) for each in unions])
+        kept = margins(problem, groups.tuple[entry], number, groups.rows[entry])
+        chosen = int(kept.argmax())
+        other = int(nearest[chosen])
         if ids[one] == SUPPRESSED:
             one, other = other, one
         lo[other], hi[other] = np.minimum(lo[one], lo[other]), np.maximum(hi[one], hi[other])
         rows[other] += rows[one]
-        for h in histograms:
-            h[other] += h[one]
+        members[other] = unions[chosen]
         loss[other] = _loss(problem, lo[other : other + 1], hi[other : other + 1])[0]
         is_alive[one] = False
-        home[home == one] = other
-        is_broken[other] = not all(holds(h[other].max(), rows[other], problem.l) for h in histograms)
+        is_broken[other] = kept[chosen] < -SLACK
     progress(total, total)
-    kept = np.flatnonzero(is_alive & (ids != SUPPRESSED))
-    number = np.full(len(ids), SUPPRESSED)
-    number[kept] = np.arange(len(kept))
-    return Groups.collect(groups.tuple, number[home[group]], groups.rows, groups.report)
+    alive = np.flatnonzero(is_alive)
+    number = np.where(ids[alive] == SUPPRESSED, SUPPRESSED, np.cumsum(ids[alive] != SUPPRESSED) - 1)
+    entry = np.concatenate([members[each] for each in alive])
+    return Groups.collect(
+        groups.tuple[entry],
+        np.repeat(number, [len(members[each]) for each in alive]),
+        groups.rows[entry],
+        groups.report,
+    )
 
 
 def _closures(problem: Problem, groups: Groups, group: Ints, size: int) -> tuple[Ints, Ints, Floats]:
@@ -108,12 +159,6 @@ def _closures(problem: Problem, groups: Groups, group: Ints, size: int) -> tuple
     np.minimum.at(lo, group, ranks)
     np.maximum.at(hi, group, ranks)
     return lo, hi, np.bincount(group, weights=groups.rows, minlength=size).astype(np.float64)
-
-
-def _histogram(codes: Ints, group: Ints, rows: Ints, size: int) -> Floats:
-    values = int(codes.max()) + 1
-    flat = np.bincount(group * values + codes, weights=rows, minlength=size * values)
-    return np.asarray(flat.reshape(size, values))
 
 
 def _loss(problem: Problem, lo: Ints, hi: Ints) -> Floats:

@@ -137,17 +137,13 @@ def numbered(columns: list[tuple[Ints, int]]) -> Ints:
 
 
 def is_group(problem: Problem, k: int, tuples: Ints, rows: Ints, of_class: Ints) -> Bools:
-    """May each class be printed: has it k rows, and are they l-diverse if l is asked for?"""
-    total = np.bincount(of_class, weights=rows)
-    may_be = total >= k
-    if problem.l is not None and problem.sensitive is not None:
-        for codes in problem.sensitive[tuples].T:
-            values = int(codes.max()) + 1
-            pairs, pair = np.unique(of_class * values + codes, return_inverse=True)
-            most = np.zeros(len(total))
-            np.maximum.at(most, pairs // values, np.bincount(pair, weights=rows))
-            may_be &= diversity.holds(most, total, problem.l)
-    return may_be
+    """May each class be printed: has it k rows, and do they keep all models?"""
+    may_be = np.bincount(of_class, weights=rows) >= k
+    if problem.models:
+        there = np.flatnonzero((rows > 0) & may_be[of_class])
+        legal = diversity.are_legal(problem, tuples[there], of_class[there], rows[there])
+        may_be[: len(legal)] &= legal
+    return np.asarray(may_be)
 
 
 def suppressible(problem: Problem, k: int, share: float) -> int:

@@ -21,8 +21,8 @@ Decided where the paper is silent:
   suppressed. As they are printed alike, they must be none, or k and more: others that pass are not legal. A coarser
   generalization that suppresses less may cost less, so all that pass are considered, those first that cost least
   without suppression, until the next costs more even so than the best one with it.
-- l is part of the test. With suppression that is not monotone, as a class that is diverse may unite with one that is
-  not; then the tests are for k, and l is looked at among those that pass.
+- Models such as l are part of the test. With suppression that is not monotone, as a class that keeps them may unite
+  with one that does not; then the tests are for k, and models are looked at among those that pass.
 - The paper adds counts up along the edges of the lattice. Most tests are of roots, for which there is no edge: taking
   all counts from the superroot is as fast and holds one set of them. The same GROUP BYs in a DuckDB of its own took 5
   to 11 times as long on Adult with 6 and 8 columns.
@@ -78,7 +78,7 @@ class Search:
                 f"columns, and incognito looks at {LARGEST:,} at most. Choose fewer columns or hierarchies of fewer "
                 "levels, or a method that does not look at all generalizations, such as datafly or auto."
             )
-        self.tested_for = replace(problem, l=None) if limit else problem
+        self.tested_for = replace(problem, models=()) if limit else problem
 
     def all_attributes(self) -> Bools:
         """Does each generalization pass? In the shape of the lattice."""
@@ -115,9 +115,9 @@ class Search:
         return passes
 
     def superroot(self, subset: Subset, finest: list[int]) -> tuple[Ints, Ints]:
-        """A tuple of each class of the finest levels, and its rows; by sensitive values, too, where l is tested."""
+        """A tuple of each class of the finest levels, and its rows; by sensitive values, too, for models."""
         of_class = self.lattice.classes(zip(subset, finest, strict=True), self.lattice.ranks)
-        if self.tested_for.l is not None and self.problem.sensitive is not None:
+        if self.tested_for.models and self.problem.sensitive is not None:
             columns = [of_class, *self.problem.sensitive.T]
             of_class = numbered([(codes, int(codes.max()) + 1) for codes in columns])
         tuples = np.unique(of_class, return_index=True)[1]

@@ -44,7 +44,8 @@ class Parameter:
                 raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
             return value.lower()
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not self.low <= value <= self.high or (self.is_whole and value != int(value)):
+        is_inside = is_number and math.isfinite(value) and self.low <= value <= self.high
+        if not is_inside or (self.is_whole and value != int(value)):
             raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
         return int(value) if self.is_whole else float(value)
 
@@ -76,13 +77,22 @@ class Method:
     cluster: Cluster
     parameters: tuple[Parameter, ...] = ()
     is_diverse: bool = False
-    """Does it see sensitive values and keep l by itself? Other methods get it by the repair step."""
+    """Does it see sensitive values and keep all models by itself? Other methods get them by the repair step."""
+    is_l_diverse: bool = False
+    """Does it so for frequency l, of each column by itself, and no other model?"""
     is_homogeneous: bool = True
     """Is every printed class k rows or more? Otherwise k is kept in another way, and verified so."""
+    is_exact: bool = False
+    """Are quasi-identifiers printed as they are, with the sensitive values of each group apart?"""
     block_size: int | None = 20_000
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
     counts_rows: bool = False
     """Do blocks hold so many rows instead? Where time depends on rows, whether they are distinct or not."""
+
+    @property
+    def draws_in_secret(self) -> bool:
+        """Would its random numbers, if known, tell which row stands for whom? Then no seed must bring them back."""
+        return not self.is_homogeneous
 
     def check(self, given: Mapping[str, Any]) -> dict[str, float | str | None]:
         """All parameters with their values, defaults filled in."""

@@ -6,6 +6,7 @@ from sqlanon.udfs.method import Method
 
 from sqlanon.udfs import (
     agglomerative,
+    anatomy,
     auto,
     bisecting,
     datafly,
@@ -19,6 +20,7 @@ from sqlanon.udfs import (
     linkage,
     mdav,
     mondrian,
+    nonhomogeneous,
     oka,
     peel,
     sequential,
@@ -48,5 +50,7 @@ METHODS: dict[str, Method] = {
         linkage.METHOD,
         incognito.METHOD,
         datafly.METHOD,
+        nonhomogeneous.METHOD,
+        anatomy.METHOD,
     )
 }

@@ -1,10 +1,11 @@
 """Peel: from the finest full-domain generalization to the coarsest, whatever has company leaves as a group.
 
 A full-domain generalization takes every attribute to one of its levels: a tree to a level of its nodes, numbers to bins
-of one width. All of them are listed, in the order of what they cost the table's rows on average (NCP, paper 000), and
-each looks at the tuples that are still there: a class of k rows or more, l-diverse if l is asked for, becomes a group
-and leaves. Groups are printed as their closures, so a group costs what its members need and no more. Ours: full-domain
-generalization is Samarati's (TKDE 2001), giving each class its own level is what makes it local.
+of one width. All of them are listed, in the order of what they cost the table's rows on average (by NCP, paper 000, or
+another measure of costs.py), and each looks at the tuples that are still there: a class of k rows or more that keeps
+all models becomes a group and leaves. Groups are printed as their closures, so a group costs what its members need and
+no more. Ours: full-domain generalization is Samarati's (TKDE 2001), giving each class its own level is what makes it
+local.
 
 Time O(s E d) for s generalizations of E distinct tuples with d attributes, and less as tuples leave; memory O(E h) for
 h levels of all attributes together. Good at any size and at large k, and as a start for `refine`: it is nothing but one
@@ -18,7 +19,7 @@ Decided:
 - A lattice of more than `steps` generalizations even so is sampled, evenly where it can be listed; otherwise a share
   of the way to the top is drawn for every step, and each attribute's level around it. The top is always the last step.
 - Steps of equal cost come in the order of their levels, the first attribute's first.
-- Rows left at the top, fewer than k or not l-diverse, join the group whose loss they raise least, as one.
+- Rows left at the top, fewer than k or breaking a model, join the group whose loss they raise least, as one.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from sqlanon.udfs.costs import Rate
 from sqlanon.udfs.method import Method, Parameter, Progress
 from sqlanon.udfs.problem import Attribute, Bools, Floats, Groups, Ints, Numbers, Problem, Tree
 
-from sqlanon.udfs import diversity
+from sqlanon.udfs import costs, diversity
 
 BINS = 64
 """Numbers are cut into so many bins at most."""
@@ -38,20 +40,34 @@ LISTED = 2**22
 """Lattices up to this size are listed, larger ones are only drawn from."""
 STORED = 8
 """Attributes of up to so many levels have their hashes stored by tuple, the others by rank."""
+GROWN = 1.1
+"""A class is tested again for its models only where it has grown so much since it broke one."""
 PAUSES = 100
 """How often progress is told."""
 KEY = 2**62
 """The largest number of classes that are told apart by one number."""
 
+OBJECTIVE = Parameter(
+    "objective", "ncp", "the measure to keep low; pmi looks at the first sensitive column", choices=costs.OBJECTIVES
+)
 
-def cluster(problem: Problem, k: int, rng: np.random.Generator, progress: Progress, *, steps: int = 20_000) -> Groups:
+
+def cluster(
+    problem: Problem,
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress,
+    *,
+    objective: str = "ncp",
+    steps: int = 20_000,
+) -> Groups:
     """Walk down the list of generalizations. Only a lattice larger than `steps` is drawn from at random."""
     problem.need_rows(k)
     diversity.check_legal(problem)
     lattice = fitting_lattice(problem.attributes, steps)
-    columns = zip(problem.attributes, lattice, problem.ranks.T, strict=True)
-    losses = [level_losses(*column, problem.counts) for column in columns]
-    order = walk(losses, problem.weights, steps, rng)
+    rates, value = costs.rates(problem, objective)
+    columns = zip(rates, lattice, problem.ranks.T, strict=True)
+    order = walk([level_losses(*column, value, problem.counts) for column in columns], steps, rng)
     table = Table(problem, lattice)
     pause = max(1, len(order) // PAUSES)
     for number, step in enumerate(order.tolist()):
@@ -61,7 +77,7 @@ def cluster(problem: Problem, k: int, rng: np.random.Generator, progress: Progre
         if not table.left:
             break
     progress(len(order), len(order))
-    return table.groups()
+    return table.groups(rates, value)
 
 
 def fitting_lattice(attributes: tuple[Attribute, ...], steps: int) -> list[list[Ints]]:
@@ -105,20 +121,21 @@ def _bins(numbers: Numbers, fineness: float) -> list[Ints]:
     return found
 
 
-def level_losses(attribute: Attribute, codes: list[Ints], ranks: Ints, counts: Ints) -> Floats:
-    """What the table's rows lose on average at each level."""
-    every = np.arange(len(codes[0]))
-    share = np.bincount(ranks, weights=counts, minlength=len(every)) / counts.sum()
+def level_losses(rate: Rate, codes: list[Ints], ranks: Ints, value: Ints, counts: Ints) -> Floats:
+    """What the table's rows lose on average at each level, by the rate of their sensitive value."""
+    every = np.arange(rate.ranks)
+    cell, cells = ranks * rate.values + value, rate.ranks * rate.values
+    share = np.bincount(cell, weights=counts, minlength=cells).reshape(-1, rate.values) / counts.sum()
     mean = []
     for code in codes:
         order = np.lexsort((every, code))
         first = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0])
         lo, hi = np.minimum.reduceat(every[order], first), np.maximum.reduceat(every[order], first)
-        mean.append(float(attribute.loss(lo, hi)[code] @ share))
+        mean.append(float((rate(lo, hi)[code] * share).sum()))
     return np.array(mean)
 
 
-def walk(losses: list[Floats], weights: Floats, steps: int, rng: np.random.Generator) -> Ints:
+def walk(losses: list[Floats], steps: int, rng: np.random.Generator) -> Ints:
     """The generalizations (steps × attributes, each its level), the cheapest first and the top last."""
     sizes = np.array([len(loss) for loss in losses])
     total = math.prod(sizes.tolist())
@@ -128,7 +145,7 @@ def walk(losses: list[Floats], weights: Floats, steps: int, rng: np.random.Gener
     else:
         some = np.arange(total) if total <= steps else np.sort(rng.permutation(total - 1)[: steps - 1])
         found = np.stack(np.unravel_index(np.union1d(some, total - 1), sizes), axis=1)
-    cost = sum((weight * loss)[level] for weight, loss, level in zip(weights, losses, found.T, strict=True))
+    cost = sum(loss[level] for loss, level in zip(losses, found.T, strict=True))
     cost = np.round(cost, 9)  # equal sums of different parts are ties on every machine
     is_top = (found == sizes - 1).all(axis=1)
     return np.asarray(found[np.lexsort((cost, is_top))])
@@ -143,6 +160,8 @@ class Table:
         self.count = 0
         self.tuple = np.arange(len(problem.counts))
         self.rows = problem.counts.astype(np.float64)
+        self.broke = np.zeros(len(problem.counts))
+        """How many rows the largest class of each tuple had that broke a model."""
         self.left = len(self.tuple)
         self.lattice = lattice
         self.ranks = np.ascontiguousarray(problem.ranks.T)
@@ -162,8 +181,8 @@ class Table:
             return
         key = self._classes(step, some)
         is_group = np.bincount(key, weights=self.rows[some]) >= k
-        if self.problem.l is not None:
-            is_group &= self._is_diverse(key, some)
+        if self.problem.models:
+            is_group = self._legal(key, some, is_group)
         leaves = is_group[key]
         if not leaves.any():
             return
@@ -187,8 +206,24 @@ class Table:
             bucket += code if self.is_stored[j] else code[self.ranks[j]]
         bucket >>= np.uint64(64 - bits)
         places = bucket.view(np.int64)
-        is_crowded = np.bincount(places, weights=self.rows, minlength=1 << bits) >= k
+        rows = np.bincount(places, weights=self.rows, minlength=1 << bits)
+        is_crowded = rows >= k
+        if self.problem.models:
+            is_ready = np.zeros(len(rows), dtype=bool)
+            is_ready[places[rows[places] > GROWN * self.broke]] = True
+            is_crowded &= is_ready
         return np.flatnonzero(is_crowded[places] & (self.rows > 0))
+
+    def _legal(self, key: Ints, some: Ints, is_large: Bools) -> Bools:
+        """Which of the large classes keep all models? Tuples in the others wait for a class that is larger."""
+        inside = is_large[key]
+        key, some = key[inside], some[inside]
+        is_legal = is_large.copy()
+        legal = diversity.are_legal(self.problem, self.tuple[some], key, self.rows[some].astype(np.int64))
+        is_legal[: len(legal)] &= legal
+        rows = np.bincount(key, weights=self.rows[some])
+        self.broke[some] = np.where(legal[key], 0, np.maximum(self.broke[some], rows[key]))
+        return is_legal
 
     def _classes(self, step: list[int], some: Ints) -> Ints:
         """The class of each of some tuples, numbered in the order of the attributes' classes."""
@@ -202,43 +237,31 @@ class Table:
             size *= classes
         return np.unique(key, return_inverse=True)[1]
 
-    def _is_diverse(self, key: Ints, some: Ints) -> Bools:
-        """Is each class l-diverse?"""
-        assert self.problem.sensitive is not None
-        assert self.problem.l is not None
-        rows = np.bincount(key, weights=self.rows[some])
-        is_diverse = np.ones(len(rows), dtype=bool)
-        for codes in self.problem.sensitive[self.tuple[some]].T:
-            pairs, pair = np.unique(key * (codes.max() + 1) + codes, return_inverse=True)
-            held = np.bincount(pair, weights=self.rows[some])
-            most = np.zeros(len(rows))
-            np.maximum.at(most, pairs // (codes.max() + 1), held)
-            is_diverse &= diversity.holds(most, rows, self.problem.l)
-        return is_diverse
-
     def _compact(self) -> None:
         """Forget the tuples that have a group; the order stays."""
         left = np.flatnonzero(self.rows)
-        self.tuple, self.rows = self.tuple[left], self.rows[left]
+        self.tuple, self.rows, self.broke = self.tuple[left], self.rows[left], self.broke[left]
         self.ranks = np.ascontiguousarray(self.ranks[:, left])
         for j in np.flatnonzero(self.is_stored):
             self.hashes[j] = [code[left] for code in self.hashes[j]]
 
-    def groups(self) -> Groups:
+    def groups(self, rates: list[Rate], value: Ints) -> Groups:
         """The groups, with those rows that found none in the one whose loss they raise least."""
         if self.left:
-            self.group[self.group < 0] = self._home(self.group < 0) if self.count else 0
+            rest = self.group < 0
+            self.group[rest] = self._home(rest, rates, value) if self.count else 0
         return Groups.collect(np.arange(len(self.group)), self.group, self.problem.counts)
 
-    def _home(self, rest: Bools) -> int:
+    def _home(self, rest: Bools, rates: list[Rate], value: Ints) -> int:
         """The group whose loss the rest raises least, for the rows of both."""
         inside = Groups.collect(np.flatnonzero(~rest), self.group[~rest], self.problem.counts[~rest])
-        lo, hi, rows = inside.closure(self.problem)
-        ranks, more = self.problem.ranks[rest], int(self.problem.counts[rest].sum())
-        added = np.zeros(len(rows))
-        for j, (attribute, weight) in enumerate(zip(self.problem.attributes, self.problem.weights, strict=True)):
-            union = attribute.loss(np.minimum(lo[:, j], ranks[:, j].min()), np.maximum(hi[:, j], ranks[:, j].max()))
-            added += weight * (union * (rows + more) - attribute.loss(lo[:, j], hi[:, j]) * rows)
+        lo, hi, _ = inside.closure(self.problem)
+        mass = np.zeros((self.count, rates[0].values))
+        np.add.at(mass, (inside.group, value[inside.tuple]), inside.rows)
+        more = np.bincount(value[rest], weights=self.problem.counts[rest], minlength=rates[0].values)
+        ranks = self.problem.ranks[rest]
+        low, high = np.minimum(lo, ranks.min(axis=0)), np.maximum(hi, ranks.max(axis=0))
+        added = costs.charges(rates, low, high, mass + more) - costs.charges(rates, lo, hi, mass)
         return int(np.round(added, 9).argmin())
 
 
@@ -248,6 +271,10 @@ METHOD = Method(
     cost="O(s E d) time, O(E h) memory for s steps over E distinct tuples with d attributes of h levels",
     use="large tables and large k; the start of auto",
     cluster=cluster,
-    parameters=(Parameter("steps", 20_000, "how many generalizations are tried at most", low=1, is_whole=True),),
+    parameters=(
+        OBJECTIVE,
+        Parameter("steps", 20_000, "how many generalizations are tried at most", low=1, is_whole=True),
+    ),
     is_diverse=True,
+    block_size=1_000_000,
 )

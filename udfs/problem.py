@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sqlanon.errors import DataError
+
+if TYPE_CHECKING:
+    from sqlanon.udfs.models import Model
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -140,12 +143,25 @@ Closure = tuple[Ints, Ints, Ints]
 
 
 @dataclass(frozen=True)
+class Kinds:
+    """The combinations of a sensitive column's codes with what others may know of it, sorted by the latter.
+
+    `of_tuple` holds the kind of each tuple, `context` and `code` what it stands for.
+    """
+
+    of_tuple: Ints
+    context: Ints
+    code: Ints
+
+
+@dataclass(frozen=True)
 class Problem:
     """Distinct tuples of ranks with how many rows hold each: all that a core sees of a table.
 
-    Where sensitive values matter (l, or a cost that looks at them), `sensitive` holds their codes, tuples × sensitive
-    columns, 0 to the number of values - 1; tuples are then distinct in ranks and codes together, so that all rows of a
-    tuple are alike. `l` asks that no sensitive value hold more than 1/l of a group.
+    Where sensitive values matter (a model, or a cost that looks at them), `sensitive` holds their codes, tuples ×
+    sensitive columns, 0 to the number of values - 1; tuples are then distinct in ranks and codes together, so that all
+    rows of a tuple are alike. Every group must keep the `models`. If `is_strict`, others may know all sensitive columns
+    but one: a model of that one must hold for the rows of a group that are alike in the others.
     """
 
     ranks: Ints
@@ -153,7 +169,8 @@ class Problem:
     attributes: tuple[Attribute, ...]
     weights: Floats
     sensitive: Ints | None = None
-    l: float | None = None  # noqa: E741 - the field's own name
+    models: tuple[Model, ...] = ()
+    is_strict: bool = True
 
     def __post_init__(self) -> None:
         for array in (self.ranks, self.counts, self.weights, self.sensitive):
@@ -166,6 +183,25 @@ class Problem:
         place = place.reshape(-1)
         counts = np.bincount(place, weights=self.counts).astype(np.int64)
         return Problem(ranks, counts, self.attributes, self.weights), place
+
+    @property
+    def l(self) -> float | None:  # noqa: E743 - the field's own name
+        """The l of frequency l-diversity if that is all that is asked, of each column by itself."""
+        is_plain = self.sensitive is not None and (self.sensitive.shape[1] == 1 or not self.is_strict)
+        asked = {model.asked if model.name == "l" else None for model in self.models}
+        return asked.pop() if is_plain and len(asked) == 1 else None
+
+    @cached_property
+    def kinds(self) -> tuple[Kinds, ...]:
+        """The tuples by their codes, for each sensitive column."""
+        assert self.sensitive is not None
+        kinds = []
+        for column, codes in enumerate(self.sensitive.T):
+            others = np.delete(self.sensitive, column, axis=1) if self.is_strict else self.sensitive[:, :0]
+            kind, of_tuple = np.unique(np.column_stack([others, codes]), axis=0, return_inverse=True)
+            context = np.cumsum(np.r_[False, (kind[1:, :-1] != kind[:-1, :-1]).any(axis=1)])
+            kinds.append(Kinds(of_tuple.reshape(-1), context, np.ascontiguousarray(kind[:, -1])))
+        return tuple(kinds)
 
     @property
     def rows(self) -> int:

@@ -10,7 +10,7 @@ groups for k alone are repaired.
 
 Decided where the paper is silent or misprinted:
 - In equation (22) the last two terms are subtracted together. A row moves when Δ < -1e-12, to the first of the best
-  clusters. k0 is floor(alpha k), and at least 2, as no cluster may have one row.
+  clusters. k0 is floor(α k), and at least 2, as no cluster may have one row.
 - It need not end by itself: it stops when a pass gains less than 1e-4 of the loss, or after `passes` passes, and
   keeps the best clustering that a pass has led to.
 - Rows are visited in a random order: one by one in the first pass, and then tuple by tuple. The copies of a tuple are
@@ -62,7 +62,7 @@ def cluster(
     *,
     cost: str = "ncp",
     mi_weight: float = 0.5,
-    alpha: float = 0.5,
+    first_share: float = 0.5,
     omega: float = 1.5,
     restarts: int = 1,
     passes: int = 40,
@@ -77,7 +77,7 @@ def cluster(
     best: tuple[float, list[Members], dict[str, Any]] | None = None
     for turn in range(restarts):
         tell = _teller(progress, 2 * passes * turn, 2 * passes * restarts)
-        members, report = _first_clusters(table, max(2, int(alpha * k + EPSILON)), rng, start)
+        members, report = _first_clusters(table, max(2, int(first_share * k + EPSILON)), rng, start)
         if len(members) > 1:
             members, ran, moves = _improve(table, members, passes, omega * k, 0, rng, tell)
             report |= {"passes": ran, "moves": moves, "clusters": len(members)}
@@ -605,7 +605,7 @@ METHOD = Method(
             "cost", "ncp", "the measure to keep low; pmi and wmi look at the first sensitive column", choices=COSTS
         ),
         Parameter("mi_weight", 0.5, "wmi: the weight of MI; PMI has the rest", high=1.0),
-        Parameter("alpha", 0.5, "clusters start with alpha k rows", high=2.0),
+        Parameter("first_share", 0.5, "clusters start with so many times k rows: the paper's α", high=2.0),
         Parameter("omega", 1.5, "clusters of more than omega k rows are split", low=1.0, high=2.0),
         Parameter("restarts", 1, "start so many times and keep the best", low=1, is_whole=True),
         Parameter("passes", 40, "visit all rows so many times at most", low=1, is_whole=True),
@@ -622,5 +622,5 @@ METHOD = Method(
             choices=("better", "paper"),
         ),
     ),
-    is_diverse=True,
+    is_l_diverse=True,
 )

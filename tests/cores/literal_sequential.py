@@ -115,7 +115,7 @@ def sequential(
     rng: np.random.Generator,
     measure: Measure,
     *,
-    alpha: float,
+    first_share: float,
     omega: float,
     passes: int,
     start: str,
@@ -123,7 +123,7 @@ def sequential(
 ) -> list[Rows]:
     """Algorithm 2, which is Algorithm 1 where no l is asked for."""
     everyone = measure.everyone
-    parts = max(1, len(everyone) // max(2, math.floor(alpha * k)))
+    parts = max(1, len(everyone) // max(2, math.floor(first_share * k)))
     clusters = split(problem, everyone, parts, rng)
     while parts > 1 and not all(is_legal(problem, rows) for rows in clusters):
         parts = 1 if start == "paper" else parts * 3 // 4

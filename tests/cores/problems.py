@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
+from sqlanon.udfs.diversity import best
+from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Numbers, Problem, Tree
 
 Nested = list["Nested"]
@@ -73,6 +75,17 @@ generators = st.builds(np.random.default_rng, st.integers(0, 2**32))
 trees = st.builds(random_tree, generators)
 numbers = st.builds(random_numbers, generators)
 problems = st.builds(random_problem, generators)
+
+
+def largest_l(problem: Problem) -> float:
+    """The largest frequency l that is legal, each sensitive column by itself."""
+    asked = promise(problem, {"l": 1.0}, is_strict=False)
+    return min(best(asked, model) for model in asked.models)
+
+
+def with_l(problem: Problem, l: float) -> Problem:  # noqa: E741
+    """The problem with this l asked for, or the largest legal one if that is less."""
+    return promise(problem, {"l": min(l, largest_l(problem))}, is_strict=False)
 
 
 def with_k(problem: Problem, k: int) -> tuple[Problem, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -13,11 +14,12 @@ from adult import DATA, adult
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_bisecting import Literal
-from problems import generators, random_problem, solvable, tree
+from problems import generators, random_problem, solvable, tree, with_l
+from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Groups, Numbers, Problem, gcp
 
 from sqlanon.errors import DataError
-from sqlanon.udfs import bisecting, diversity
+from sqlanon.udfs import bisecting
 
 MODES = [("restarts", "mean"), ("rounds", "mean"), ("rounds", "median")]
 
@@ -46,9 +48,8 @@ def with_sensitive(problem: Problem, rng: np.random.Generator) -> Problem:
     columns = [np.where(rng.random(len(rows)) < rng.choice([0.0, 0.3]), 0, codes) for codes in columns]
     entries, counts = np.unique(np.stack([rows, *columns], axis=1), axis=0, return_counts=True)
     codes = np.stack([np.unique(column, return_inverse=True)[1] for column in entries[:, 1:].T], axis=1)
-    made = Problem(problem.ranks[entries[:, 0]], counts, problem.attributes, problem.weights, codes, 1.0)
-    l = min(rng.choice([1.0, 1.3, 1.5, 2.0, 3.0, 1e9]), diversity.largest_l(made))  # noqa: E741
-    return Problem(made.ranks, counts, made.attributes, made.weights, codes, float(l))
+    made = Problem(problem.ranks[entries[:, 0]], counts, problem.attributes, problem.weights, codes)
+    return with_l(made, float(rng.choice([1.0, 1.3, 1.5, 2.0, 3.0, 1e9])))
 
 
 sensitive_problems = st.builds(lambda rng: with_sensitive(random_problem(rng), rng), generators)
@@ -140,9 +141,7 @@ def test_k_and_l_both_hold(reading, centre, table, k, seed):
 def five() -> Problem:
     """Five tuples with the sensitive values 0, 0, 1, 1, 2: rounded up, g = 3, and the third part would be a lone 1."""
     line = on_a_line(1, 1, 1, 1, 1)
-    return Problem(
-        line.ranks, line.counts, line.attributes, line.weights, np.array([0, 0, 1, 1, 2]).reshape(-1, 1), 2.0
-    )
+    return with_l(replace(line, sensitive=np.array([0, 0, 1, 1, 2]).reshape(-1, 1)), 2.0)
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -165,8 +164,7 @@ def test_fewer_parts_are_dealt_where_more_would_not_be_diverse():
 
 
 def test_an_illegal_l_is_a_data_error_that_says_the_largest():
-    table = five()
-    table = Problem(table.ranks, table.counts, table.attributes, table.weights, table.sensitive, 3.0)
+    table = promise(five(), {"l": 3.0}, is_strict=False)
     with pytest.raises(DataError, match=r"l = 3 is illegal.*2\.5"):
         run(table, 2)
 
@@ -213,7 +211,8 @@ def test_adult_keeps_k_and_l():
     rows = np.repeat(np.arange(len(table.counts)), table.counts)
     codes = np.random.default_rng(0).geometric(0.2, size=len(rows))
     entries, counts = np.unique(np.stack([rows, codes], axis=1), axis=0, return_counts=True)
-    table = Problem(table.ranks[entries[:, 0]], counts, table.attributes, table.weights, entries[:, 1:].copy(), 3.0)
+    table = Problem(table.ranks[entries[:, 0]], counts, table.attributes, table.weights, entries[:, 1:].copy())
+    table = with_l(table, 3.0)
     groups = run(table, 10)
     assert np.bincount(groups.group, groups.rows).min() >= 10
     assert is_diverse(table, groups)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import generators, random_problem, solvable, trees
+from problems import generators, random_problem, solvable, trees, with_l
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, gcp
 
@@ -34,15 +36,7 @@ def line(count: int, spread: float = 1.0) -> Problem:
 def with_codes(problem: Problem, rng: np.random.Generator, values: int, l: float) -> Problem:  # noqa: E741
     """The problem with a sensitive value for each tuple, and the l that its whole table has at most."""
     codes = rng.integers(values, size=(len(problem.counts), 1))
-    most = np.bincount(codes[:, 0], weights=problem.counts).max()
-    return Problem(
-        problem.ranks,
-        problem.counts,
-        problem.attributes,
-        problem.weights,
-        codes,
-        min(l, problem.rows / most),
-    )
+    return with_l(replace(problem, sensitive=codes), l)
 
 
 @some

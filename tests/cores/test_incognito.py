@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import generators, random_problem, solvable, tree, with_k
-from sqlanon.udfs.diversity import largest_l
+from problems import generators, largest_l, random_problem, solvable, tree, with_k, with_l
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, Tree, gcp
 
 import sqlanon
@@ -53,7 +52,7 @@ def with_sensitive(rng: np.random.Generator) -> tuple[Problem, int]:
     ranks, codes = np.ascontiguousarray(tuples[:, :-columns]), np.ascontiguousarray(tuples[:, -columns:])
     table = Problem(ranks, counts, plain.attributes, plain.weights, codes)
     l = 1 + rng.random() * (largest_l(table) - 1)  # noqa: E741
-    return with_k(Problem(ranks, counts, plain.attributes, plain.weights, codes, l), int(rng.integers(1, 5)))
+    return with_k(with_l(table, l), int(rng.integers(1, 5)))
 
 
 sensitive = st.builds(with_sensitive, generators)
@@ -156,7 +155,7 @@ def test_what_is_not_diverse_with_an_attribute_less_may_be_legal_with_it():
     # them spoils a class that was diverse, and nothing is left.
     ranks = np.array([[0, 0], [0, 0], [0, 1], [1, 0], [1, 1], [1, 1]])
     codes = np.array([[0], [1], [0], [1], [0], [1]])
-    table = Problem(ranks, np.array([2, 2, 3, 3, 10, 10]), (PAIR, PAIR), np.ones(2), codes, 2.0)
+    table = with_l(Problem(ranks, np.array([2, 2, 3, 3, 10, 10]), (PAIR, PAIR), np.ones(2), codes), 2.0)
     groups = run(table, 2, 0.2)
     assert groups.report["levels"] == [0, 0]
     assert gcp(table, groups) == pytest.approx(0.2)

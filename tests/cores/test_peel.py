@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import solvable, tree
+from problems import solvable, tree, with_l
 from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree
 
 from sqlanon.udfs import peel
@@ -131,6 +131,5 @@ def test_a_class_that_is_not_diverse_waits_for_one_that_is():
         (STATES,),
         np.ones(1),
         sensitive=np.array([[0], [1], [0], [1]]),
-        l=2.0,
     )
-    assert literal.as_dicts(run(table, 2))[0] == [{0: 2, 1: 2}, {2: 2, 3: 2}]
+    assert literal.as_dicts(run(with_l(table, 2.0), 2))[0] == [{0: 2, 1: 2}, {2: 2, 3: 2}]

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from literal import as_dicts
 from literal_sequential import Measure, diversity
 from literal_sequential import sequential as literal_sequential
-from problems import generators, random_problem, tree
+from problems import generators, largest_l, random_problem, tree, with_l
 from sqlanon.udfs.costs import COSTS
-from sqlanon.udfs.diversity import check_legal, largest_l
+from sqlanon.udfs.diversity import check_legal
+from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Groups, Numbers, Problem, gcp
 
 from sqlanon.errors import DataError, InterruptedRunError, PolicyError
@@ -36,8 +37,7 @@ def with_sensitive(table: Problem, rng: np.random.Generator, columns: int, asked
     tuples, counts = np.unique(np.column_stack([place, codes]), axis=0, return_counts=True)
     codes = np.unique(tuples[:, 1:], return_inverse=True)[1].reshape(-1, columns)
     made = Problem(table.ranks[tuples[:, 0]], counts, table.attributes, table.weights, codes)
-    legal = None if asked is None else min(asked, largest_l(made))
-    return Problem(made.ranks, counts, table.attributes, table.weights, codes, legal)
+    return made if asked is None else with_l(made, asked)
 
 
 sensitive = st.builds(
@@ -94,7 +94,8 @@ def test_a_private_cost_needs_a_sensitive_column(cost):
 def two_values(zeros: int, ones: int, asked: float) -> Problem:
     """Rows that differ in their sensitive value only, and one attribute of no interest."""
     ranks = np.array([[0], [0]])
-    return Problem(ranks, np.array([zeros, ones]), (Numbers(np.zeros(1)),), np.ones(1), np.array([[0], [1]]), asked)
+    table = Problem(ranks, np.array([zeros, ones]), (Numbers(np.zeros(1)),), np.ones(1), np.array([[0], [1]]))
+    return promise(table, {"l": asked})
 
 
 def test_adult_is_1_3295_diverse_and_more_is_illegal():
@@ -115,7 +116,7 @@ def test_a_coarser_start_finds_groups_where_the_paper_gives_up():
     rng = np.random.default_rng(0)
     ranks = np.column_stack([np.arange(80)])
     codes = (np.arange(80) % 4 == 0).astype(int)[rng.permutation(80)].reshape(-1, 1)
-    table = Problem(ranks, np.ones(80, dtype=int), (Numbers(np.arange(80.0)),), np.ones(1), codes, 1.3)
+    table = with_l(Problem(ranks, np.ones(80, dtype=int), (Numbers(np.arange(80.0)),), np.ones(1), codes), 1.3)
     paper, better = run(table, 6, start="paper"), run(table, 6)
     assert (paper.report["trivial"], len(as_dicts(paper)[0])) == (True, 1)
     assert better.report["trivial"] is False
@@ -172,7 +173,7 @@ def test_every_delta_is_the_difference_of_the_metric(cost, problem, seed, cells)
 )
 def test_the_core_does_what_the_literal_version_does(cost, problem, k, seed, shape, start, ending, cells):
     k = min(k, problem.rows)
-    options = {"alpha": shape[0], "omega": shape[1], "passes": 4, "start": start, "ending": ending}
+    options = {"first_share": shape[0], "omega": shape[1], "passes": 4, "start": start, "ending": ending}
     with mock.patch.multiple(sequential, TABLE_CELLS=cells, KNOWN_RANGES=3 if cells == 60 else 2**20):
         groups = run(problem, k, seed, cost=cost, mi_weight=0.3, **options)
     measure = Measure(problem, cost, 0.3)

@@ -1,0 +1,47 @@
+-- A row is one measure of how easily the people of t, as it is printed, are found again; all are shares or counts, and NULL
+-- is a value of its own. f is the size of a row's class in t, F in the population (f where none is given, whose classes must
+-- be printed as t's are). Prosecutor: the attacker knows that the person is in t. Journalist: only that the person is in
+-- the population. Marketer: any people will do. El Emam & Dankar, Protecting privacy using k-anonymity, JAMIA 2008;
+-- El Emam, Guide to the De-Identification of Personal Health Information, 2013, whose pRb, pRc, jRb, jRc, mR1 and mR2 these
+-- are; ARX names them so too; sdcMicro's individual risk without weights is 1 / f.
+create or replace macro anon.risk(t, quasi, population := null) as table (
+    with classes as materialized (
+        select size, people
+        from query(anon.risk_query(t, quasi, population)) as classes(size, people)
+    ),
+    counted as (
+        select
+            coalesce(sum(size), 0) as rows,
+            count(*) as classes,
+            min(size) as smallest,
+            median(size) as middle,
+            max(size) as largest,
+            1 / min(size) as highest,
+            1 / min(people) as highest_of_people,
+            count(*) / sum(size) as per_row,
+            count(*) / sum(people) as per_person,
+            sum(size / people) / sum(size) as found,
+            coalesce(sum(size) filter (where size < 2), 0) / sum(size) as below_2,
+            coalesce(sum(size) filter (where size < 3), 0) / sum(size) as below_3,
+            coalesce(sum(size) filter (where size < 5), 0) / sum(size) as below_5,
+            coalesce(sum(size) filter (where size < 10), 0) / sum(size) as below_10
+        from classes
+    )
+    select measure, cast(measured as double) as value, formula, source
+    from counted, lateral (values
+        ('rows', rows, 'rows of the table', null),
+        ('classes', classes, 'combinations of quasi-identifier values', null),
+        ('smallest_class', smallest, 'min f', null),
+        ('median_class', middle, 'median of f over classes', null),
+        ('largest_class', largest, 'max f', null),
+        ('prosecutor_max', highest, 'max 1 / f', 'El Emam & Dankar 2008'),
+        ('prosecutor_mean', per_row, 'mean over rows of 1 / f = classes / rows', 'El Emam 2013'),
+        ('journalist_max', highest_of_people, 'max 1 / F', 'El Emam & Dankar 2008'),
+        ('journalist_mean', greatest(per_person, found), 'max of classes / Σ F over classes, mean over rows of 1 / F', 'El Emam 2013'),
+        ('marketer', found, 'mean over rows of 1 / F', 'El Emam 2013'),
+        ('unique_rows', below_2, 'share of rows with f < 2', 'sdcMicro'),
+        ('rows_below_3', below_3, 'share of rows with f < 3', 'sdcMicro'),
+        ('rows_below_5', below_5, 'share of rows with f < 5', 'sdcMicro'),
+        ('rows_below_10', below_10, 'share of rows with f < 10', 'sdcMicro')
+    ) as measures(measure, measured, formula, source)
+);

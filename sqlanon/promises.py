@@ -1,0 +1,130 @@
+"""What a release promises, as the queries that verify it on what is printed.
+
+Most methods print classes of k equal rows. Two do not: `nonhomogeneous` gives every row a box of its own, and `anatomy`
+prints values as they are with the sensitive ones apart. Here is all that is different about their promises; the query
+that makes a release and the check of a stored one ask the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlanon.attributes import Attribute, Cte, with_ctes
+from sqlanon.measure import box_ctes, encoding_ctes
+from sqlanon.models import Asked, Sensitive, Watched
+from sqlanon.policy import Policy
+from sqlanon.sources import Source
+from sqlanon.sqltext import literal, name, names, render
+from sqlanon.udfs.methods import METHODS
+
+GROUP = "group_id"
+"""The column that links the two tables of anatomy."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A property that holds of a release, with a query for each part of it, over any relation that holds the release.
+
+    `proof` answers with one row (smallest, classes, rows), where `smallest` must be k or more; `reached` with what a
+    sensitive column reaches of a model, or it is None where nothing is promised of sensitive columns.
+    """
+
+    property: str
+    printed: tuple[str, ...]
+    """The columns that make the classes."""
+    shortfall: str
+    """What is too little in a broken one, with {} for how much there is."""
+    proof: Callable[[str], str]
+    reached: Callable[[str, Asked, Sensitive], str] | None
+    measured: tuple[str, ...] = ("l", "t")
+    """The models that are measured whether or not they are asked for."""
+
+    def steps(self, released: str, watched: Watched) -> list[Cte]:
+        """The steps `proof` and, for each sensitive column and model that is asked of it, `model_1` and so on."""
+        steps = [Cte("proof", self.proof(released), materialized=True)]
+        for number, (asked, sensitive) in enumerate(watched, 1):
+            assert self.reached is not None
+            steps.append(Cte(f"model_{number}", self.reached(released, asked, sensitive)))
+        return steps
+
+    def conditions(self, policy: Policy, watched: Watched) -> list[str]:
+        """What makes the query fail, where the steps say that less holds than the policy asks for."""
+        before, after = self.shortfall.split("{}")
+        ending = ": nothing is released."
+        broken = [
+            f"when proof.smallest < {policy.k} then error({literal(before)} || proof.smallest || "
+            f"{literal(f'{after}, k is {policy.k}{ending}')})"
+        ]
+        return broken + [
+            f"when {asked.broken(f'model_{number}.reached')} then error({literal(asked.shortfall[0])} || "
+            f"model_{number}.reached || {literal(asked.shortfall[1].format(sensitive.column) + ending)})"
+            for number, (asked, sensitive) in enumerate(watched, 1)
+        ]
+
+
+def promise_of(policy: Policy, attributes: tuple[Attribute, ...], source: Source, is_encoded: bool = False) -> Promise:
+    """The promise of a release under this policy. `is_encoded` says that the steps up to `encoded` are at hand."""
+    method = METHODS[policy.method]
+    if method.is_exact:
+        return groups_apart()
+    if method.is_homogeneous:
+        return equal_rows([column for attribute in attributes for column in attribute.output])
+    return matched_rows(attributes, source, is_encoded)
+
+
+def equal_rows(printed: Sequence[str]) -> Promise:
+    """k-anonymity: every class of rows that print the same has k of them."""
+    return Promise(
+        property="k-anonymity",
+        printed=tuple(printed),
+        shortfall="A printed class holds only {} rows",
+        proof=lambda released: proof_sql(released, printed),
+        reached=lambda released, asked, sensitive: asked.sql(released, printed, sensitive),
+    )
+
+
+def matched_rows(attributes: tuple[Attribute, ...], source: Source, is_encoded: bool) -> Promise:
+    """Every record may stand behind k rows and every row for k records, see udfs/matches.py."""
+
+    def proof(released: str) -> str:
+        before = [] if is_encoded else encoding_ctes(source, attributes)
+        found = render(
+            "pipeline/proof_matches.sql",
+            lo=", ".join(a.lo for a in attributes),
+            hi=", ".join(a.hi for a in attributes),
+            ranks=", ".join(a.rank for a in attributes),
+        )
+        return with_ctes([*before, *box_ctes(source, attributes, released)], found)
+
+    return Promise(
+        property="non-homogeneous k-anonymity",
+        printed=tuple(column for attribute in attributes for column in attribute.output),
+        shortfall="A printed row may stand for only {} records, or a record behind so few rows",
+        proof=proof,
+        reached=None,
+    )
+
+
+def groups_apart() -> Promise:
+    """l-diversity of groups whose quasi-identifiers are exact and whose sensitive values are listed with counts."""
+    return Promise(
+        property="l-diversity of groups (anatomy)",
+        printed=(GROUP,),
+        shortfall="A printed group holds only {} rows",
+        proof=lambda released: proof_sql(released, [GROUP]),
+        reached=lambda released, asked, sensitive: render(
+            "pipeline/diversity_listed.sql", released=released, sensitive=name(sensitive.column), group=GROUP
+        ),
+        measured=("l",),
+    )
+
+
+def proof_sql(released: str, printed: Sequence[str]) -> str:
+    """The query that counts the printed classes."""
+    return render("pipeline/proof.sql", released=released, printed=names(printed))
+
+
+def listed_sql(relation: str, group: str, value: str, rows: str) -> str:
+    """The query that lists the sensitive values of each group with their counts, `rows` an aggregate that counts."""
+    return render("pipeline/listed.sql", relation=relation, group=group, value=value, rows=rows)

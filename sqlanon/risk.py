@@ -1,0 +1,45 @@
+"""How easily the people of a table are found again: anon.risk for tables, files and queries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import duckdb
+
+from sqlanon.catalog import anon_schema, unwrap
+from sqlanon.engine import our_errors, run
+from sqlanon.errors import PolicyError
+from sqlanon.sources import resolve
+from sqlanon.sqltext import literal, names
+
+_numbers = itertools.count(1)
+
+
+def risk(con: Any, source: str, quasi: Sequence[str], *, population: str | None = None) -> dict[str, float | None]:
+    """The measures of anon.risk by name. Each of source and population is a table, file or query as it is printed."""
+    if not quasi:
+        raise PolicyError("quasi is empty: name the columns that could identify a person")
+    raw = unwrap(con)
+    anon = anon_schema(raw)
+    with our_errors(), _named(raw, source, quasi) as table, _named(raw, population, quasi) as people:
+        arguments = f"{literal(table)}, {literal(list(quasi))}, population := {literal(people)}"
+        return dict(run(raw, f"select measure, value from {anon}.risk({arguments})"))
+
+
+@contextmanager
+def _named(con: duckdb.DuckDBPyConnection, asked: str | None, quasi: Sequence[str]) -> Iterator[str | None]:
+    """A name that the macro can read the columns of a table, file or query by; None for none."""
+    if asked is None:
+        yield None
+        return
+    found = resolve(con, asked)
+    view = f"sqlanon_risk_{next(_numbers)}"
+    run(con, f"create temporary view {view} as select {names(found.spelt(quasi))} from {found.relation}")
+    try:
+        yield view
+    finally:
+        with suppress(duckdb.Error):  # an aborted transaction drops it anyway
+            run(con, f"drop view {view}")
