@@ -233,14 +233,19 @@ class _Shared:
 
         def report(done: int, total: int, **facts: float) -> None:
             with self.lock:
-                if self.failure is not None:
-                    raise InterruptedRunError("Another block failed")
+                self._go_on()
                 self.done[number] = max(self.done[number], self.sizes[number] * done / max(total, 1))
                 self.progress(int(sum(self.done)), sum(self.sizes))
 
         try:
+            self._go_on()
             return job(report)
         except BaseException as failure:
             with self.lock:
                 self.failure = self.failure or failure
             raise
+
+    def _go_on(self) -> None:
+        """Stop where another block failed."""
+        if self.failure is not None:
+            raise InterruptedRunError("Another block failed")
