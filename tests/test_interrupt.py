@@ -56,7 +56,7 @@ def interrupted(call: str, before: str = "", after: str = "") -> list[str]:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=15)  # the run itself takes much longer
+        out, err = process.communicate(timeout=60)
     finally:
         process.kill()
     assert err == ""
