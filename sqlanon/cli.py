@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from rich.console import Console
 
 import sqlanon
 from sqlanon import progress
@@ -417,6 +416,8 @@ def _compare(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(comparison.as_dict()))
         elif sys.stdout.isatty():
+            from rich.console import Console
+
             Console().print(comparison)
         else:
             print(comparison)

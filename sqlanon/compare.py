@@ -14,10 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-from rich.box import SIMPLE_HEAD
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from sqlanon import charts, progress, webpage
 from sqlanon.attributes import attributes_of
@@ -36,6 +32,7 @@ from sqlanon.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from rich.console import Group
 
 DEFAULT_KS = (5, 10, 20, 50)
 DEFAULT_METRICS = ("gcp", "lm", "average_class_size", "mean_risk", "time")
@@ -235,6 +232,12 @@ class Comparison:
 
     def __rich__(self) -> Group:
         """The table for a terminal: the best of each column and k in bold green."""
+        # Not at the top: rich takes a tenth of a second, and most runs show no table.
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(box=SIMPLE_HEAD, title=self.title, title_justify="left", title_style="bold")
         table.add_column("k", justify="right", style="dim")
         table.add_column("method", no_wrap=True)
