@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
+import matplotlib as mpl
 from cells import Con, Table, columns_of, create_adult, parser, setting, write
 
 import sqlanon
@@ -34,6 +35,7 @@ def main() -> None:
     grids = {columns: grid(con, asked.data, columns, asked.k, asked.timeout) for columns in asked.columns}
     table = claims(con, asked.data, grids[min(grids)], asked.timeout)
     if asked.write:
+        mpl.rcParams["svg.hashsalt"] = "sqlanon"  # the same picture for the same figures
         folder = asked.write.parent / "pictures"
         for columns, compared in grids.items():
             for chart in ("loss_by_k", "loss_by_time", "risk_utility"):
