@@ -171,7 +171,8 @@ def _shown(value: Any, width: int, digits: int | None) -> str:
 
 def setting() -> str:
     """When, with what and where: the command, the versions, the machine and how busy it was."""
-    skipped = {place + step for place, word in enumerate(sys.argv) for step in (0, 1) if word in ("--write", "--data", "--db")}
+    files = ("--write", "--data", "--db")
+    skipped = {place + step for place, word in enumerate(sys.argv) for step in (0, 1) if word in files}
     words = [word for place, word in enumerate(sys.argv[1:], 1) if place not in skipped]
     command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])
     packages = ", ".join(f"{name} {version(name)}" for name in ("sqlanon", "duckdb", "numpy", "pyarrow"))
