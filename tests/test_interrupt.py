@@ -9,10 +9,12 @@ import sys
 import pytest
 
 PROGRAM = """
+import signal
 import duckdb
 import sqlanon
 from sqlanon import progress, samples
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 con = duckdb.connect()
 sqlanon.load(con)
 samples.create(con, "adult", rows=120000)
