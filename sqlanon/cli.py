@@ -17,7 +17,7 @@ import duckdb
 import sqlanon
 from sqlanon import progress
 from sqlanon.checks import check
-from sqlanon.compare import DEFAULT_KS, DEFAULT_METRICS, prepare, require_writable
+from sqlanon.compare import DEFAULT_KS, DEFAULT_METRICS, compare, require_writable
 from sqlanon.demo import demo, summary
 from sqlanon.engine import run
 from sqlanon.errors import BrokenPromiseError, CatalogError, InterruptedRunError, PolicyError, SqlanonError
@@ -390,7 +390,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         require_writable(arguments.output)
     with sqlanon.connect(arguments.db or ":memory:") as con:
         run(con.duckdb, "set enable_progress_bar = false")  # it would go to stdout, under python -m
-        comparison = prepare(
+        comparison = compare(
             con,
             arguments.source,
             _flat(arguments.quasi),
@@ -405,6 +405,7 @@ def _compare(arguments: argparse.Namespace) -> int:
             hierarchies=dict(arguments.hierarchy or []),
             weights={column: _weight(column, text) for column, text in arguments.weight or []},
             refine=arguments.refine,
+            start=False,
             seed=arguments.seed,
         )
         is_whole = True

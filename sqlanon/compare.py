@@ -403,6 +403,7 @@ def compare(
     sample: int | None = None,
     timeout: float | None = None,
     fresh: bool = False,
+    start: bool = True,
     **options: Any,
 ) -> Comparison:
     """Anonymize the same rows by every method at every k, and compare what is lost.
@@ -411,26 +412,8 @@ def compare(
     takes more than `timeout` seconds leaves a marked cell. The same call goes on where it was interrupted: what is
     stored for the same rows, policy and version of sqlanon is not run again unless `fresh`. `sample` takes so many
     rows, drawn once by the seed. `options` are a policy's; a method's own parameters go to the methods that have them.
+    Without `start` all is checked and nothing run: `Comparison.run` does that.
     """
-    return prepare(
-        con, source, quasi, k, methods=methods, metrics=metrics, sample=sample, timeout=timeout, fresh=fresh, **options
-    ).run()
-
-
-def prepare(
-    con: Any,
-    source: str,
-    quasi: Any,
-    k: int | Iterable[int] = DEFAULT_KS,
-    *,
-    methods: str | Iterable[str] = "all",
-    metrics: str | Iterable[str] = DEFAULT_METRICS,
-    sample: int | None = None,
-    timeout: float | None = None,
-    fresh: bool = False,
-    **options: Any,
-) -> Comparison:
-    """The comparison that `compare` runs, checked but not begun."""
     for option, value, low in (("sample", sample, 2), ("timeout", timeout, 0)):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if value is not None and not (is_number and value >= low and (option == "timeout" or value == int(value))):
@@ -450,7 +433,8 @@ def prepare(
     raw = unwrap(con)
     policy = next(cell.policy for cell in asked if cell.policy)
     sensitive = resolve(raw, source).spelt(policy.sensitive)
-    return Comparison(raw, source, _chosen_metrics(metrics, sensitive), asked, sample, timeout, fresh)
+    comparison = Comparison(raw, source, _chosen_metrics(metrics, sensitive), asked, sample, timeout, fresh)
+    return comparison.run() if start else comparison
 
 
 def require_writable(path: Path) -> None:

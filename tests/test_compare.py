@@ -22,7 +22,6 @@ from sqlanon.udfs.methods import METHODS
 import sqlanon
 from sqlanon import charts, progress, samples
 from sqlanon.cli import main
-from sqlanon.compare import prepare
 from sqlanon.errors import DataError, InterruptedRunError, PolicyError, SqlanonError
 from sqlanon.metrics import METRICS, OURS
 
@@ -383,7 +382,7 @@ def test_charts_are_drawn_where_little_is_known(
     add_method(monkeypatch, "broken", SqlanonError("not today"))
     nothing = sqlanon.compare(con, "patients", QUASI, [2, 4], methods="broken", metrics="time")
     centres = sqlanon.compare(con, "patients", QUASI, 4, methods=TWO, metrics="time", represent="center")
-    unrun = prepare(con, "patients", QUASI, [2, 4])
+    unrun = sqlanon.compare(con, "patients", QUASI, [2, 4], start=False)
     assert "best first by gcp" in str(unrun)
     assert "<table>" in unrun._repr_html_()
     for found in (nothing, centres, unrun):

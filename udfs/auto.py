@@ -19,7 +19,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from sqlanon.udfs.method import Method, Parameter, Progress
+from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
 from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.refine import refine
 
@@ -32,7 +32,6 @@ SMALL = 20_000
 """Tables of so many tuples can afford to repair a start that breaks its models almost everywhere."""
 PER_TUPLE = 20
 """Steps of peel are at most so many per tuple: a small table has few classes to find."""
-TENTHS = 1000
 
 
 @dataclass(frozen=True)
@@ -63,20 +62,20 @@ def cluster(
     steps = EFFORTS[effort]
     fewer = min(steps.peel, PER_TUPLE * len(problem.counts) + 1000)
     measures = list(dict.fromkeys(("ncp", objective)))
-    parts = [TENTHS // 4 * i // len(measures) for i in range(len(measures) + 1)]
+    parts = [THOUSANDTHS // 4 * i // len(measures) for i in range(len(measures) + 1)]
     starts = [
-        peel.cluster(problem, k, rng, _between(progress, *part), objective=measure, steps=fewer)
+        peel.cluster(problem, k, rng, between(progress, *part), objective=measure, steps=fewer)
         for measure, part in zip(measures, pairwise(parts), strict=True)
     ]
     if problem.models:
-        starts = _repaired(problem, k, rng, partial(progress, TENTHS // 4, TENTHS), fewer, starts)
+        starts = _repaired(problem, k, rng, partial(progress, THOUSANDTHS // 4, THOUSANDTHS), fewer, starts)
     groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
     share = min(1.0, LARGE / len(problem.counts)) * (k / 10) ** LONGER
     rounds: int | None = max(10, int(steps.refine * share))
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
-    rest = _between(progress, TENTHS // 4, TENTHS)
+    rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     return refine(
         problem,
         groups,
@@ -104,11 +103,6 @@ def _repaired(
         blind = peel.cluster(merged, k, rng, hold, steps=steps)
         starts = [*starts, diversity.spread(blind, place, problem.counts)]
     return [diversity.repair(problem, start, hold) for start in starts]
-
-
-def _between(progress: Progress, low: int, high: int) -> Progress:
-    """Progress of one of several parts of the work."""
-    return lambda done, total, **facts: progress(low + (high - low) * done // max(1, total), TENTHS)
 
 
 METHOD = Method(
