@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
-    from sqlanon.compare import Cell, Comparison
+    from sqlanon.comparison import Cell, Comparison
 
 HIGHLIGHTED = 5
 MARKERS = ("o", "s", "^", "D", "v")

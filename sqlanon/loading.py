@@ -10,7 +10,7 @@ import duckdb
 from sqlanon import engine
 from sqlanon.attributes import attributes_of, with_ctes
 from sqlanon.catalog import anon_schema, current_database, unwrap
-from sqlanon.detect import detect
+from sqlanon.detection import detect
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import PARTS, measurement, measures_sql

@@ -111,7 +111,6 @@ class Release:
                 properties.append(f"{model} = {asked:g}")
             elif "l-diversity" not in proof["property"]:
                 properties.append("l-diversity")
-        properties += [f"{model} = {value:g}" for model, value in self.policy.models.items() if model != "l"]
         about = {
             "property": ", ".join(properties),
             "k": self.policy.k,

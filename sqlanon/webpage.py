@@ -13,7 +13,7 @@ from sqlanon.metrics import is_lower_better
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
-    from sqlanon.compare import Cell, Comparison
+    from sqlanon.comparison import Cell, Comparison
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1f2328; --soft: #59636e; --line: #d8dde3; --bar: #cfe3f3;

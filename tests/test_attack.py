@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sqlanon
-from sqlanon.attack import Attack, Attacks, _told
+from sqlanon.attacks import Attack, Attacks, _told
 from sqlanon.cli import main
 from sqlanon.errors import CatalogError, DataError, PolicyError
 

@@ -11,7 +11,7 @@ from sqlanon.udfs.methods import METHODS
 
 import sqlanon
 from sqlanon import samples
-from sqlanon.cli import main
+from sqlanon.cli import COMMANDS, main
 
 QUASI = "age,zip,sex"
 
@@ -173,3 +173,23 @@ def test_methods_lists_every_method_with_its_paper(capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert all(f"{method.name}\n  {method.paper}\n" in out for method in METHODS.values())
     assert "beta = 0.0 (a number from 0 to 10)" in out
+
+
+def test_help_waits_for_no_database_and_no_core() -> None:
+    code = "import sys, sqlanon.cli; sqlanon.cli.parser(()).format_help(); print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "sqlanon.cli" in loaded
+    assert not {"duckdb", "numpy", "pyarrow", "pandas", "sqlglot"} & set(loaded)
+
+
+def test_every_name_that_the_package_exports_is_there() -> None:
+    for name in sqlanon.__all__:
+        assert getattr(sqlanon, name) is not None
+    assert set(sqlanon.__all__) == set(dir(sqlanon))
+    with pytest.raises(AttributeError, match="anonymise"):
+        _ = sqlanon.anonymise  # type: ignore[attr-defined]
+
+
+def test_every_command_is_a_file_of_its_own() -> None:
+    folder = Path(sqlanon.__file__).parent / "commands"
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "arguments"} == set(COMMANDS)

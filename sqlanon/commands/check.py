@@ -1,0 +1,47 @@
+"""sqlanon check: check a table, csv or parquet file; exit 1 if a promise is broken."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import sqlanon
+from sqlanon.checks import check
+from sqlanon.commands.arguments import add_database, add_models, add_quasi, attach, attached, columns, flat
+from sqlanon.policy import ASKED
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("source", help="a csv or parquet file, or a table of --db")
+    add_database(parser, "the database that has the table; opened read-only")
+    add_quasi(parser)
+    parser.add_argument("--k", type=int, default=5, help="rows that every class must have (default 5)")
+    parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
+    add_models(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with sqlanon.connect() as con:
+        found = check(
+            con,
+            attached(arguments.source) if attach(con, arguments, "check") else arguments.source,
+            flat(arguments.quasi),
+            arguments.k,
+            sensitive=flat(arguments.sensitive),
+            **{option.name: getattr(arguments, option.name) for option in ASKED},
+        )
+    if arguments.json:
+        print(json.dumps(found.as_dict()))
+    else:
+        print(f"k = {found.k} (asked {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
+        for model, by_column in found.reached.items():
+            asked = f" (asked {found.asked[model]:g})" if model in found.asked else ""
+            for column, value in by_column.items():
+                is_empty = value is None
+                print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
+        if found.violations:
+            print(f"{found.violations:,} classes have fewer than {found.asked_k} rows")
+        print("holds" if found.holds else "BROKEN")
+    return 0 if found.holds else 1

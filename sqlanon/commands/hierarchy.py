@@ -1,0 +1,56 @@
+"""sqlanon hierarchy: list, show, create and drop hierarchies, and find what they do not cover."""
+
+from __future__ import annotations
+
+import argparse
+
+import sqlanon
+from sqlanon.commands.arguments import add_database, create_hierarchy, number, numbers
+from sqlanon.sqltext import literal
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION", dest="action")
+    add_database(actions.add_parser("list", help="all hierarchies"), required=True)
+    for action, help in (("show", "one as a tree"), ("drop", "remove one")):
+        add = actions.add_parser(action, help=help)
+        add.add_argument("name")
+        add_database(add, required=True)
+    add = actions.add_parser("gaps", help="the values of a column that a hierarchy does not cover")
+    for argument in ("table", "column", "name"):
+        add.add_argument(argument)
+    add_database(add, required=True)
+    add = actions.add_parser("create", help="make one", epilog="Example: sqlanon hierarchy create age --intervals 5,10")
+    add.add_argument("name")
+    way = add.add_mutually_exclusive_group(required=True)
+    way.add_argument("--csv", metavar="FILE", help="leaf; level 1; ...; top, as ARX writes them")
+    way.add_argument("--table", help="a table of that shape")
+    way.add_argument("--query", help="a SELECT of that shape")
+    way.add_argument("--edges", metavar="TABLE", help="a table of (child, parent)")
+    way.add_argument("--intervals", type=numbers, metavar="5,10,20", help="widths over numbers")
+    way.add_argument("--prefix", action="store_true", help="prefixes of a code: 4350, 435*, 43**, 4***, *")
+    way.add_argument("--dates", action="store_true", help="day, month, quarter, year, decade")
+    way.add_argument("--flat", action="store_true", help="value, * (needs --on)")
+    for bound in ("anchor", "below", "above"):
+        add.add_argument(f"--{bound}", type=number, help="with --intervals")
+    add.add_argument("--on", metavar="TABLE.COLUMN", help="work a rule out for this column's values")
+    add.add_argument("--replace", action="store_true", help="replace one of that name")
+    add_database(add, required=True)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect(arguments.db) as con:
+        if arguments.action == "list":
+            print(con.duckdb.sql("select name, kind, settings, height, leaves from anon.hierarchies order by name"))
+        elif arguments.action == "show":
+            print(con.duckdb.sql(f"from anon.hierarchy_tree({literal(arguments.name)})"))
+        elif arguments.action == "drop":
+            sqlanon.drop_hierarchy(con, arguments.name)
+        elif arguments.action == "gaps":
+            values = ", ".join(literal(getattr(arguments, part)) for part in ("table", "column", "name"))
+            print(con.duckdb.sql(f"from anon.hierarchy_gaps({values})"))
+        else:
+            ways = ("csv", "table", "query", "edges", "intervals", "prefix", "dates", "flat")
+            given = {key: getattr(arguments, key) for key in (*ways, "anchor", "below", "above", "on", "replace")}
+            create_hierarchy(con, arguments.name, {key: value for key, value in given.items() if value is not None})

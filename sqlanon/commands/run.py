@@ -1,0 +1,39 @@
+"""sqlanon run: run a SQL script or a policy file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import sqlanon
+from sqlanon.commands.arguments import add_database, add_key_file, create_hierarchy, open_database
+from sqlanon.demo import summary
+from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.policy import Job
+from sqlanon.shell import run_script
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("file", type=Path, help="script.sql, or policy.toml with a source and a policy")
+    add_database(parser)
+    add_key_file(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if not arguments.file.is_file():
+        raise CatalogError(f"There is no file '{arguments.file}'")
+    if arguments.file.suffix.lower() != ".toml":
+        with open_database(arguments) as con:
+            run_script(con, arguments.file.read_text(encoding="utf-8"))
+        return
+    job = Job.from_toml(arguments.file)
+    if job.source is None:
+        raise PolicyError(f"'{arguments.file}' names no source: source = \"patients\"")
+    with open_database(arguments) as con:
+        for hierarchy, definition in job.define.items():
+            create_hierarchy(con, hierarchy, {**definition, "replace": True})
+        release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
+        if job.name is None:
+            print(release.relation())
+        print(summary(release))
