@@ -355,7 +355,10 @@ class _Groups:
 
 
 def _promised(policy: Policy) -> tuple[float, int]:
-    """The largest share of a class that one sensitive value may have, and how many values there must be."""
+    """The largest share of a class that one sensitive value may have, and how many values there must be. What is
+    promised about people says nothing about shares of rows."""
+    if policy.entity is not None:
+        return 1.0, max(policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
     share = min(1 / (policy.l or 1), policy.alpha or 1)
     return share, max(math.ceil(1 / share - 1e-9), policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
 
@@ -513,7 +516,7 @@ def _minimality(con: duckdb.DuckDBPyConnection, view: _View, column: str) -> Att
     asked = {*view.policy.models, "recursive_c", "t_distance"}
     without = Policy.of({option: value for option, value in view.policy.options().items() if option not in asked})
     l = view.policy.l  # noqa: E741 - the field's own name
-    if l is None or len(view.policy.models) > 1 or without.sees_sensitive:
+    if l is None or len(view.policy.models) > 1 or without.sees_sensitive or without.entity is not None:
         tried = "only for l alone, with a method that looks at sensitive values for nothing else"
         return Attack("minimality", column, tried, None, None, None, "not tried")
     alone = anonymize(con, view.target.source, policy=without)

@@ -14,7 +14,7 @@ from sqlanon.models import Asked, asked_of, sensitive_of
 from sqlanon.policy import Policy
 from sqlanon.promises import equal_rows
 from sqlanon.sources import resolve
-from sqlanon.sqltext import names
+from sqlanon.sqltext import name, names
 
 
 @dataclass(frozen=True)
@@ -56,26 +56,27 @@ def check(
     k: int = 5,
     *,
     sensitive: Sequence[str] = (),
+    entity: str | None = None,
     **models: Any,
 ) -> Check:
     """Check a table, file or query as it is printed: the smallest class, and what sensitive columns reach.
 
-    Models are asked for by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on.
+    Models are asked for by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on. With an `entity`,
+    such as a patient's number that the table has, k, l and alpha count people instead of rows.
     """
-    policy = Policy.of({"quasi": quasi, "sensitive": sensitive, **models})
+    policy = Policy.of({"quasi": quasi, "sensitive": sensitive, "entity": entity, **models})
     raw = unwrap(con)
     anon = anon_schema(raw)
     found = resolve(raw, source)
-    promise = equal_rows(found.spelt(quasi))
+    (counted,) = found.spelt([entity]) if entity is not None else (None,)
+    promise = equal_rows(found.spelt(quasi), counted)
     columns = sensitive_of(found, policy, hierarchies(raw, anon), anon)
     ((smallest, classes, rows),) = run(raw, promise.proof(found.relation))
-    small = f"select 1 from {found.relation} group by {names(promise.printed)} having count(*) < {int(k)}"
+    size = "count(*)" if counted is None else f"count(distinct {name(counted)})"
+    small = f"select 1 from {found.relation} group by {names(promise.printed)} having {size} < {int(k)}"
     ((violations,),) = run(raw, f"select count(*) from ({small})")
-    measured = [
-        (Asked(model), column) for model in promise.measured if model not in policy.models for column in columns
-    ]
     reached: dict[str, dict[str, float | None]] = {}
-    for asked, column in (*measured, *asked_of(policy, columns)):
+    for asked, column in asked_of(policy, columns, promise.measured):
         assert promise.reached is not None
         ((value,),) = run(raw, promise.reached(found.relation, asked, column))
         reached.setdefault(asked.name, {})[column.column] = value

@@ -146,7 +146,7 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
 
 
 def _refuse_columns_without_role(con: duckdb.DuckDBPyConnection, select: str, policy: Policy) -> None:
-    roles = {fold(column) for role in ROLES for column in getattr(policy, role)}
+    roles = {fold(column) for role in ROLES for column in getattr(policy, role)} | {fold(policy.entity or "")}
     without = [column for column in resolve(con, select).columns if fold(column) not in roles]
     if without:
         listed = ", ".join(f"'{column}'" for column in without)

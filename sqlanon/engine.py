@@ -349,7 +349,8 @@ def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
         weights=np.array(request["weights"], dtype=np.float64),
         sensitive=np.ascontiguousarray(codes[order], dtype=np.int64) if codes.shape[1] else None,
     )
-    if not request["models"]:
+    entity = request.get("entity")
+    if not request["models"] and entity is None:
         return problem
     distances = [Tree(*tree(distance)) if isinstance(distance, int) else distance for distance in request["distances"]]
     return promise(
@@ -357,8 +358,9 @@ def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
         request["models"],
         is_strict=request["is_strict"],
         c=request["recursive_c"],
-        columns=request["sensitive"],
+        columns=[*request["sensitive"], *([entity] if entity else ())],
         distances=distances,
+        people=request["k"] if entity else None,
     )
 
 

@@ -32,6 +32,7 @@ MACROS = (
     "checks/quoted_list.sql",
     "checks/quoted_text.sql",
     "checks/numbered_list.sql",
+    "checks/size_text.sql",
     "checks/class_query.sql",
     "checks/model_query.sql",
     "checks/k_anonymity.sql",

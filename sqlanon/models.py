@@ -54,9 +54,14 @@ class Asked:
         """The condition, as SQL, that what was reached is not enough."""
         return f"{reached} < {self.value!r} - {SLACK}" if self.is_floor else f"{reached} > {self.value!r} + {SLACK}"
 
-    def sql(self, relation: str, quasi: Sequence[str], sensitive: Sensitive) -> str:
-        """The query with one row: what all classes reach; NULL for an empty table."""
+    def sql(self, relation: str, quasi: Sequence[str], sensitive: Sensitive, entity: str | None = None) -> str:
+        """The query with one row: what all classes reach; NULL for an empty table. With an `entity`, models that are
+        about people count that column's values instead of rows."""
         fragments = _counting(relation, [*quasi, *sensitive.known], sensitive.column) | {"c": repr(float(self.c))}
+        if entity is not None and MODELS[self.name].counts_people:
+            people = render("models/people.sql", **fragments, entity=name(entity))
+            classes = render(f"models/{self.name}_people.sql", **fragments, people=people)
+            return f"select {self.worst} as reached\nfrom (\n{classes}\n)"
         if (attribute := sensitive.attribute) is not None:
             fragments |= {
                 "value": attribute.value,
@@ -108,10 +113,16 @@ Watched = Sequence[tuple[Asked, Sensitive]]
 """What is asked of which columns."""
 
 
-def asked_of(policy: Policy, sensitive: Sequence[Sensitive]) -> list[tuple[Asked, Sensitive]]:
-    """Every model that the policy asks for, of every sensitive column."""
+def asked_of(
+    policy: Policy, sensitive: Sequence[Sensitive], measured: Sequence[str] = (), counts_people: bool = True
+) -> list[tuple[Asked, Sensitive]]:
+    """Every model that the policy asks for, of every sensitive column, after those that are only `measured`. What is
+    asked about people can only be measured where they cannot be counted."""
     c = policy.recursive_c or 1.0
-    return [(Asked(model, value, c), column) for model, value in policy.models.items() for column in sensitive]
+    asked = dict.fromkeys(measured) | policy.models
+    if policy.entity is not None and not counts_people:
+        asked = {model: None if MODELS[model].counts_people else value for model, value in asked.items()}
+    return [(Asked(model, value, c), column) for model, value in asked.items() for column in sensitive]
 
 
 def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Sensitive, ...]:

@@ -25,6 +25,8 @@ class Plan:
     """A query that makes a release, and the output columns that carry its quasi-identifiers."""
 
     sql: str
+    whole: str | None
+    """The same query with the entity of each row, where people are counted and it is not to be released."""
     policy: Policy
     source: Source
     attributes: tuple[Attribute, ...]
@@ -56,13 +58,18 @@ def plan(
     """The query for this source under this policy. `run` names the run, for whoever wants the core's report, and `key`
     the key of pseudonyms."""
     others = source.spelt([*policy.sensitive, *policy.keep, *policy.unsafe_keep, *policy.pseudonymize])
-    kept = {column: f"c{number}" for number, column in enumerate(others, 1)}
+    entity = source.spelt([policy.entity] if policy.entity is not None else [])
+    hidden = [column for column in entity if column not in others]
+    kept = {column: f"c{number}" for number, column in enumerate([*others, *hidden], 1)}
     trees = {each.column: each.attribute for each in sensitive if each.attribute is not None and policy.t is not None}
     kept |= {column: tree.value for column, tree in trees.items()}
     seen = [kept[each.column] for each in sensitive] if policy.sees_sensitive else []
-    promise = promise_of(policy, attributes, source, is_encoded=True)
+    seen += [kept[column] for column in entity]
+    promise = promise_of(policy, attributes, source, is_encoded=True, entity=entity[0] if entity else None)
     watched = asked_of(policy, sensitive)
-    releasing, columns = _releasing(source, policy, attributes, kept)
+    releasing, whole = _releasing(source, policy, attributes, kept)
+    columns = tuple(column for column in whole if column not in hidden)
+    conditions = promise.conditions(policy, watched)
     ctes = [
         *_encoding(_pseudonymized(source, policy, key), attributes, kept, seen, tuple(trees.values())),
         Cte("guard", _guard_sql(source, policy, attributes, kept, tuple(trees.values()))),
@@ -73,7 +80,8 @@ def plan(
         *promise.steps("released", watched),
     ]
     return Plan(
-        sql=with_ctes(ctes, _release_sql(promise.conditions(policy, watched), len(watched))),
+        sql=with_ctes(ctes, _release_sql(columns, conditions, len(watched))),
+        whole=with_ctes(ctes, _release_sql(whole, conditions, len(watched))) if hidden else None,
         policy=policy,
         source=source,
         attributes=attributes,
@@ -231,6 +239,11 @@ def _guard_sql(
             f"or name it in unsafe_keep if that is meant."
         )
         conditions.append(f"when 2 * {distinct} > total then {message}")
+    if policy.entity is not None:
+        (column,) = source.spelt([policy.entity])
+        uniques.append(f"count(*) - count({kept[column]}) as nobody")
+        message = literal(f"Entity '{column}' is NULL in some rows, so they cannot be counted: leave them out.")
+        conditions.append(f"when nobody > 0 then {message}")
     if METHODS[policy.method].is_exact:
         (column,) = source.spelt(policy.sensitive)
         uniques.append(f"count(*) - count({kept[column]}) as unlisted")
@@ -256,14 +269,16 @@ def _clustered_sql(
     run: str | None,
 ) -> str:
     trees = {each.attribute.value: each.attribute for each in sensitive if each.attribute is not None}
+    watched = sensitive if policy.sees_sensitive else ()
     request = {
         "method": policy.method,
         "k": policy.k,
         "models": policy.models,
         "recursive_c": policy.recursive_c,
         "is_strict": policy.several == "strict",
-        "sensitive": [each.column for each in sensitive],
-        "distances": [each.attribute.number if each.attribute else each.distance for each in sensitive],
+        "sensitive": [each.column for each in watched],
+        "entity": policy.entity,
+        "distances": [each.attribute.number if each.attribute else each.distance for each in watched],
         "seed": policy.seed,
         "refine": policy.refine,
         "block_size": policy.block_size,
@@ -334,9 +349,10 @@ def _assigned(policy: Policy, attributes: tuple[Attribute, ...], kept: dict[str,
     return Cte("assigned", body, materialized=in_secret)
 
 
-def _release_sql(conditions: list[str], watched: int) -> str:
+def _release_sql(columns: Sequence[str], conditions: list[str], watched: int) -> str:
     return render(
         "pipeline/release.sql",
+        columns=_comma(f"released.{name(column)}" for column in columns),
         models="".join(f", model_{number}" for number in range(1, watched + 1)),
         conditions="\n    ".join(conditions),
     )

@@ -59,6 +59,8 @@ class Policy:
     several: with several sensitive columns, 'strict' keeps what is asked of each even from those who know the others,
         'separate' looks at each by itself.
     sensitive: columns released as they are, whose diversity within a class is measured.
+    entity: the column that tells whom a row is about, such as a patient's number: k, l and alpha then count people
+        instead of rows. It is released only if it has another role too.
     keep: other columns released as they are; refused when nearly unique.
     unsafe_keep: columns released as they are even if nearly unique.
     hierarchies: column → hierarchy; a column not named takes the hierarchy of its own name, None asks for none.
@@ -90,6 +92,7 @@ class Policy:
     several: str = "strict"
     method: str = DEFAULT_METHOD
     sensitive: tuple[str, ...] = ()
+    entity: str | None = None
     keep: tuple[str, ...] = ()
     unsafe_keep: tuple[str, ...] = ()
     pseudonymize: tuple[str, ...] = ()
@@ -111,6 +114,7 @@ class Policy:
         if not self.quasi:
             raise PolicyError("quasi is empty: name the columns that could identify a person, quasi = ['age', 'zip']")
         _refuse_two_roles(self)
+        _check_entity(self)
         if not isinstance(self.method, str) or self.method.lower() not in METHODS:
             raise PolicyError(not_one_of("method", str(self.method), METHODS))
         object.__setattr__(self, "method", self.method.lower())
@@ -254,6 +258,17 @@ def _whole(option: str, value: Any, low: int) -> int:
     return value
 
 
+def _check_entity(policy: Policy) -> None:
+    """Somebody's number is no quasi-identifier and no secret about them."""
+    if policy.entity is None:
+        return
+    if not isinstance(policy.entity, str):
+        raise PolicyError("entity must be a column's name: entity = 'patient_id'")
+    for role in ("quasi", "sensitive"):
+        if fold(policy.entity) in map(fold, getattr(policy, role)):
+            raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {role}")
+
+
 def _check_models(policy: Policy) -> None:
     """What is asked of sensitive columns: values in their ranges, and a column to ask it of."""
     for option in ASKED:
@@ -269,6 +284,8 @@ def _check_models(policy: Policy) -> None:
 def _check_method(policy: Policy) -> None:
     """What the methods that print no classes of k equal rows cannot do."""
     method = METHODS[policy.method]
+    if policy.entity is not None and not method.is_homogeneous:
+        raise PolicyError(f"entity is no option of {method.name}, which promises nothing of people with several rows")
     if method.is_exact:
         if len(policy.sensitive) != 1:
             raise PolicyError(

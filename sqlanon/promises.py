@@ -39,6 +39,8 @@ class Promise:
     reached: Callable[[str, Asked, Sensitive], str] | None
     measured: tuple[str, ...] = ("l", "t")
     """The models that are measured whether or not they are asked for."""
+    entity: str | None = None
+    """The column that tells whom a row is about, where people are counted."""
 
     def steps(self, released: str, watched: Watched) -> list[Cte]:
         """The steps `proof` and, for each sensitive column and model that is asked of it, `model_1` and so on."""
@@ -63,24 +65,32 @@ class Promise:
         ]
 
 
-def promise_of(policy: Policy, attributes: tuple[Attribute, ...], source: Source, is_encoded: bool = False) -> Promise:
-    """The promise of a release under this policy. `is_encoded` says that the steps up to `encoded` are at hand."""
+def promise_of(
+    policy: Policy,
+    attributes: tuple[Attribute, ...],
+    source: Source,
+    is_encoded: bool = False,
+    entity: str | None = None,
+) -> Promise:
+    """The promise of a release under this policy. `is_encoded` says that the steps up to `encoded` are at hand, and
+    `entity` which of its columns tells whom a row is about, if one does."""
     method = METHODS[policy.method]
     if method.is_exact:
         return groups_apart()
     if method.is_homogeneous:
-        return equal_rows([column for attribute in attributes for column in attribute.output])
+        return equal_rows([column for attribute in attributes for column in attribute.output], entity)
     return matched_rows(attributes, source, is_encoded)
 
 
-def equal_rows(printed: Sequence[str]) -> Promise:
-    """k-anonymity: every class of rows that print the same has k of them."""
+def equal_rows(printed: Sequence[str], entity: str | None = None) -> Promise:
+    """k-anonymity: every class of rows that print the same has k of them, or those of k people with an `entity`."""
     return Promise(
-        property="k-anonymity",
+        property="k-anonymity" if entity is None else "k-anonymity of entities",
         printed=tuple(printed),
-        shortfall="A printed class holds only {} rows",
-        proof=lambda released: proof_sql(released, printed),
-        reached=lambda released, asked, sensitive: asked.sql(released, printed, sensitive),
+        shortfall=f"A printed class holds only {{}} {'rows' if entity is None else 'entities'}",
+        proof=lambda released: proof_sql(released, printed, entity),
+        reached=lambda released, asked, sensitive: asked.sql(released, printed, sensitive, entity),
+        entity=entity,
     )
 
 
@@ -120,8 +130,10 @@ def groups_apart() -> Promise:
     )
 
 
-def proof_sql(released: str, printed: Sequence[str]) -> str:
+def proof_sql(released: str, printed: Sequence[str], entity: str | None = None) -> str:
     """The query that counts the printed classes."""
+    if entity is not None:
+        return render("pipeline/proof_people.sql", released=released, printed=names(printed), entity=name(entity))
     return render("pipeline/proof.sql", released=released, printed=names(printed))
 
 

@@ -26,7 +26,7 @@ from sqlanon.errors import (
 )
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import PARTS, measurement, measures_sql
-from sqlanon.models import Asked, asked_of, homogeneous_sql, sensitive_of
+from sqlanon.models import asked_of, homogeneous_sql, sensitive_of
 from sqlanon.planner import Plan, plan
 from sqlanon.policy import Policy
 from sqlanon.promises import GROUP, Promise, equal_rows, groups_apart, listed_sql, promise_of
@@ -94,7 +94,8 @@ class Release:
     def verify(self) -> dict[str, Any]:
         """Prove what is printed again, now; raises BrokenPromiseError if the table no longer keeps its promise.
 
-        Where rows have boxes of their own (nonhomogeneous), that takes the source as it was.
+        Where rows have boxes of their own (nonhomogeneous), that takes the source as it was. Where people were counted
+        by an entity that is not released, rows are counted instead: there are never fewer.
         """
         with our_errors():
             return self._prove(self._tables)
@@ -139,7 +140,7 @@ class Release:
         if method.is_exact:
             promise = groups_apart()
         elif method.is_homogeneous:
-            promise = equal_rows(self.printed)
+            promise = equal_rows(self.printed, _entity(self.relation().columns, self.policy))
         else:
             source, anon = resolve(self.con, self.source), anon_schema(self.con)
             attributes = attributes_of(source, self.policy, hierarchies(self.con, anon), anon)
@@ -191,12 +192,12 @@ def anonymize(
                 _remove(raw, anon, target.name)  # the one to replace, or what the catalog remembers of a dropped one
                 if target.sensitive(policy):
                     _refuse_taken(raw, _database(anon), target.schema, f"{target.table}{SENSITIVE}", replace)
-            _store(raw, planned, target)
+            proof = _store(raw, planned, target)
             learned = take_report(token)
             if learned.get("trivial"):
                 log.warning("l is more than %s can keep in several groups: all rows are in one", policy.method)
-            promise = promise_of(policy, planned.attributes, found)
-            proof = prove(raw, _whole(target.storage, target.sensitive(policy), policy), promise, policy)
+            promise = promise_of(policy, planned.attributes, found, entity=_entity(planned.columns, policy))
+            proof = proof or prove(raw, _whole(target.storage, target.sensitive(policy), policy), promise, policy)
             if promise.reached is not None and not policy.models:
                 _warn_of_homogeneous(raw, target.storage, promise, planned.source.spelt(policy.sensitive), proof)
             measured = _measure(raw, planned, target, anon, learned)
@@ -259,10 +260,7 @@ def prove(con: duckdb.DuckDBPyConnection, relation: str, promise: Promise, polic
         return proof
     anon = anon_schema(con)
     columns = sensitive_of(resolve(con, f"from {relation}"), policy, hierarchies(con, anon), anon)
-    measured = [
-        (Asked(model), column) for model in promise.measured if model not in policy.models for column in columns
-    ]
-    for asked, column in (*measured, *asked_of(policy, columns)):
+    for asked, column in asked_of(policy, columns, promise.measured, promise.entity is not None):
         ((reached,),) = run(con, promise.reached(relation, asked, column))
         if not asked.holds(reached):
             before, after = asked.shortfall
@@ -339,13 +337,25 @@ class _Target:
         return _beside(self.storage) if METHODS[policy.method].is_exact and self.name is not None else None
 
 
-def _store(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target) -> None:
-    """Make the release's rows: a table, or two where sensitive values stand apart."""
-    if (sensitive_table := target.sensitive(planned.policy)) is None:
-        temporary = "temporary " if target.name is None else ""
-        run(con, f"create {temporary}table {target.storage} as {planned.sql}")
-        return
+def _entity(columns: Sequence[str], policy: Policy) -> str | None:
+    """The entity's column in a release, if it is printed there."""
+    return next((column for column in columns if policy.entity and fold(column) == fold(policy.entity)), None)
+
+
+def _store(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target) -> dict[str, Any] | None:
+    """Make the release's rows: a table, or two where sensitive values stand apart. Where people are counted by an
+    entity that is not released, nobody can count them later: the rows are proved with it, and the proof comes back."""
+    temporary = "temporary " if target.name is None else ""
     whole = f"temp.{quoted(f'sqlanon_whole_{next(_numbers)}')}"
+    if planned.whole is not None:
+        run(con, f"create temporary table {whole} as {planned.whole}")
+        proof = prove(con, whole, planned.promise, planned.policy)
+        run(con, f"create {temporary}table {target.storage} as select {names(planned.columns)} from {whole}")
+        run(con, f"drop table {whole}")
+        return proof
+    if (sensitive_table := target.sensitive(planned.policy)) is None:
+        run(con, f"create {temporary}table {target.storage} as {planned.sql}")
+        return None
     (column,) = planned.source.spelt(planned.policy.sensitive)
     run(con, f"create temporary table {whole} as {planned.sql}")
     run(con, f"create table {target.storage} as select * exclude ({quoted(column)}) from {whole}")
@@ -356,6 +366,7 @@ def _store(con: duckdb.DuckDBPyConnection, planned: Plan, target: _Target) -> No
         f"from ({entries}) order by all",
     )
     run(con, f"drop table {whole}")
+    return None
 
 
 def _database(anon: str) -> str:

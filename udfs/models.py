@@ -22,6 +22,9 @@ Decided where the papers are silent or differ:
   union may break what its parts keep. The logarithm is natural.
 - Recursive is strict, r1 < c (r_l + ... + r_m), the others hold at the bound.
 - With several sensitive columns, see `Problem.is_strict`.
+- With an entity, k, l and alpha are about people: a value's share is that of the class's people who have it in some row
+  there. A person may be in two classes, so that this l is not monotone, but merging ends with the whole table at the
+  latest. The other models go on counting rows.
 """
 
 from __future__ import annotations
@@ -44,12 +47,14 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 class Cells:
     """The sensitive values of many classes: class after class, each value once and in order, with its rows.
 
-    `first` holds the first cell of each class; none is empty.
+    `first` holds the first cell of each class; none is empty. Where people are counted instead of rows, `people` holds
+    how many each class has, which is less than the sum of its cells where somebody has several values.
     """
 
     value: Ints
     rows: Ints
     first: Ints
+    people: Ints | None = None
 
     @classmethod
     def collect(cls, key: Ints, value: Ints, rows: Ints) -> Cells:
@@ -68,7 +73,7 @@ class Cells:
     @cached_property
     def size(self) -> Ints:
         """How many rows each class has."""
-        return self.sum(self.rows)
+        return self.sum(self.rows) if self.people is None else self.people
 
     @cached_property
     def share(self) -> Floats:
@@ -104,6 +109,8 @@ class Model:
     option: ClassVar[Parameter]
     is_floor: ClassVar[bool] = True
     """Must at least as much be reached as is asked for? Otherwise at most."""
+    counts_people: ClassVar[bool] = False
+    """Where there is an entity, does it count people instead of rows?"""
 
     @property
     def name(self) -> str:
@@ -127,6 +134,7 @@ class FrequencyL(Model):
     """No value holds more than 1/l of a class."""
 
     option = Parameter("l", None, "no sensitive value may hold more than 1/l of a class", low=1)
+    counts_people = True
 
     def reached(self, cells: Cells) -> Floats:
         return 1 / cells.most(cells.share)
@@ -178,6 +186,7 @@ class Alpha(Model):
 
     option = Parameter("alpha", None, "the largest share that a sensitive value may have in a class", high=1)
     is_floor = False
+    counts_people = True
 
     def reached(self, cells: Cells) -> Floats:
         return cells.most(cells.share)
@@ -255,6 +264,12 @@ class Delta(Model):
         return np.where(cells.length < np.count_nonzero(self.expected), np.inf, apart)
 
 
+class People(DistinctL):
+    """A class has rows of k people: what k asks for where there is an entity."""
+
+    option = Parameter("k", None, "a class has rows of so many people")
+
+
 MODELS: dict[str, type[Model]] = {
     model.option.name: model
     for model in (FrequencyL, DistinctL, EntropyL, RecursiveL, Alpha, Closeness, BasicBeta, EnhancedBeta, Delta)
@@ -269,15 +284,24 @@ def promise(
     c: float = 1.0,
     columns: Sequence[str] = (),
     distances: Sequence[str | Tree] = (),
+    people: int | None = None,
 ) -> Problem:
     """The problem with models for all its sensitive columns, compared with its own rows.
 
     `asked` maps options to their values and `c` goes with recursive_l; `columns` are shown in errors; `distances` are
-    those of t: 'equal', 'ordered', or the tree whose leaves the codes are.
+    those of t: 'equal', 'ordered', or the tree whose leaves the codes are. If every group must have rows of so many
+    `people`, the last column of codes tells who they are.
     """
-    assert problem.sensitive is not None
+    sensitive = problem.sensitive
+    assert sensitive is not None
     models: list[Model] = []
-    for column, codes in enumerate(problem.sensitive.T):
+    if people is not None:
+        entity = sensitive.shape[1] - 1
+        problem = replace(problem, entity=entity)
+        models.append(People(people, entity, columns[-1] if columns else "entity", np.ones(1)))
+    for column, codes in enumerate(sensitive.T):
+        if column == problem.entity:
+            continue
         distance = distances[column] if distances else "equal"
         size = distance.leaves if isinstance(distance, Tree) else 0
         held = np.bincount(codes, weights=problem.counts, minlength=size)

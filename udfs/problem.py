@@ -161,7 +161,8 @@ class Problem:
     Where sensitive values matter (a model, or a cost that looks at them), `sensitive` holds their codes, tuples ×
     sensitive columns, 0 to the number of values - 1; tuples are then distinct in ranks and codes together, so that all
     rows of a tuple are alike. Every group must keep the `models`. If `is_strict`, others may know all sensitive columns
-    but one: a model of that one must hold for the rows of a group that are alike in the others.
+    but one: a model of that one must hold for the rows of a group that are alike in the others. `entity` is the column
+    of `sensitive` that tells whom a row is about, where people are counted instead of rows; nobody knows it.
     """
 
     ranks: Ints
@@ -171,6 +172,7 @@ class Problem:
     sensitive: Ints | None = None
     models: tuple[Model, ...] = ()
     is_strict: bool = True
+    entity: int | None = None
 
     def __post_init__(self) -> None:
         for array in (self.ranks, self.counts, self.weights, self.sensitive):
@@ -187,9 +189,15 @@ class Problem:
     @property
     def l(self) -> float | None:  # noqa: E743 - the field's own name
         """The l of frequency l-diversity if that is all that is asked, of each column by itself."""
-        is_plain = self.sensitive is not None and (self.sensitive.shape[1] == 1 or not self.is_strict)
+        is_plain = len(self.columns) == 1 or not self.is_strict
         asked = {model.asked if model.name == "l" else None for model in self.models}
         return asked.pop() if is_plain and len(asked) == 1 else None
+
+    @property
+    def columns(self) -> list[int]:
+        """The sensitive columns, without that of the entity."""
+        width = 0 if self.sensitive is None else self.sensitive.shape[1]
+        return [column for column in range(width) if column != self.entity]
 
     @cached_property
     def kinds(self) -> tuple[Kinds, ...]:
@@ -197,7 +205,8 @@ class Problem:
         assert self.sensitive is not None
         kinds = []
         for column, codes in enumerate(self.sensitive.T):
-            others = np.delete(self.sensitive, column, axis=1) if self.is_strict else self.sensitive[:, :0]
+            known = [] if not self.is_strict or column == self.entity else self.columns
+            others = self.sensitive[:, [other for other in known if other != column]]
             kind, of_tuple = np.unique(np.column_stack([others, codes]), axis=0, return_inverse=True)
             context = np.cumsum(np.r_[False, (kind[1:, :-1] != kind[:-1, :-1]).any(axis=1)])
             kinds.append(Kinds(of_tuple.reshape(-1), context, np.ascontiguousarray(kind[:, -1])))

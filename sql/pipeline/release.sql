@@ -1,5 +1,5 @@
 -- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
-select released.*
+select {columns}
 from released, proof{models}
 where case
     {conditions}

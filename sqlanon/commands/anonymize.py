@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("pseudonymize", "released as keyed hashes"),
     ):
         parser.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
+    parser.add_argument("--entity", metavar="COLUMN", help="whom a row is about: k, l and alpha count people by it")
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
     parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
     parser.add_argument(

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_quasi(parser)
     parser.add_argument("--k", type=int, default=5, help="rows that every class must have (default 5)")
     parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
+    parser.add_argument("--entity", metavar="COLUMN", help="count people by this column, instead of rows")
     add_models(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -30,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             flat(arguments.quasi),
             arguments.k,
             sensitive=flat(arguments.sensitive),
+            entity=arguments.entity,
             **{option.name: getattr(arguments, option.name) for option in ASKED},
         )
     if arguments.json:
