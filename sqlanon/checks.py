@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import run
+from sqlanon.engine import our_errors, run
 from sqlanon.hierarchy import hierarchies
 from sqlanon.models import Asked, asked_of, sensitive_of
 from sqlanon.policy import Policy
@@ -49,6 +49,7 @@ class Check:
         return asdict(self) | {"reached": reached, "holds": self.holds}
 
 
+@our_errors()
 def check(
     con: Any,
     source: str,

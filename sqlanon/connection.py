@@ -12,6 +12,7 @@ from sqlanon.catalog import anon_schema
 from sqlanon.errors import PolicyError, SqlanonError
 from sqlanon.hierarchy import create_hierarchy, drop_hierarchy
 from sqlanon.loading import load
+from sqlanon.opening import open_database
 from sqlanon.policy import ROLES, Policy
 from sqlanon.publish import ABOUT_TYPES
 from sqlanon.release import anonymize, drop_release, open_release
@@ -34,7 +35,7 @@ def connect(path: str | Path = ":memory:", **config: Any) -> Connection:
     The connection behaves as DuckDB's own and also runs CREATE ANONYMIZED VIEW, CREATE HIERARCHY and their likes.
     """
     read_only = bool(config.pop("read_only", False))
-    raw = duckdb.connect(str(path), read_only=read_only, config=config)
+    raw = open_database(path, read_only, config)
     try:
         load(raw)
     except BaseException:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 import json
 import secrets
+import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from sqlanon import progress
-from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, InterruptedRunError, SqlanonError
+from sqlanon.errors import CatalogError, InterruptedRunError, SqlanonError
+from sqlanon.failures import translated
 from sqlanon.pseudonyms import pseudonyms
 from sqlanon.sqltext import name
 from sqlanon.udfs import blocks
@@ -53,6 +55,7 @@ ANSWER = (
 
 _instances: dict[str, Instance] = {}
 _numbers = itertools.count(1)
+_claiming = threading.Lock()
 _reports: dict[str, dict[str, Any] | None] = {}
 
 
@@ -64,6 +67,7 @@ class Instance:
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
         self.planners = {function: self._planning(planner) for function, planner in planners.items()}
         self.say_key = lambda: self.key
+        self.last_number = 0
 
     def register(self, con: duckdb.DuckDBPyConnection) -> None:
         """Make the functions known to the database instance behind the connection."""
@@ -134,6 +138,14 @@ def instance_of(con: duckdb.DuckDBPyConnection) -> str:
     return str(run(con, "select sqlanon_instance()")[0][0])
 
 
+def claim_number(con: duckdb.DuckDBPyConnection, taken: Iterable[int]) -> int:
+    """A number that is not taken and that no other connection has claimed: what it makes may not be committed yet."""
+    instance = _instances[instance_of(con)]
+    with _claiming:
+        instance.last_number = 1 + max(instance.last_number, *taken, 0)
+        return instance.last_number
+
+
 def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
     """Run a statement to its end and return its rows: a result that is left open blocks the caller's connection."""
     return con.execute(sql, values).fetchall()
@@ -149,7 +161,8 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        run(con, "rollback")
+        with suppress(duckdb.Error):  # a fatal error has ended it already
+            run(con, "rollback")
         raise
     run(con, "commit")
 
@@ -161,28 +174,13 @@ def is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
 
 @contextmanager
 def our_errors() -> Iterator[None]:
-    """What DuckDB reports of our own making comes out as ours: error() messages, interrupts, a source that is gone."""
+    """What DuckDB reports and the user can mend comes out as ours. DuckDB's own text may show a person's value."""
     try:
         yield
-    except duckdb.InvalidInputException as problem:
-        message = str(problem).removeprefix("Invalid Input Error: ")
-        if "KeyboardInterrupt" in message:
-            raise KeyboardInterrupt from None
-        if "Python exception occurred" in message:
+    except (duckdb.Error, RuntimeError) as problem:
+        if (ours := translated(problem)) is None:
             raise
-        kind = BrokenPromiseError if message.startswith("A printed ") else DataError
-        raise kind(message.strip().splitlines()[0]) from None
-    except duckdb.InterruptException:
-        raise InterruptedRunError("Interrupted; nothing was stored") from None
-    except duckdb.CatalogException as problem:
-        raise CatalogError(str(problem).splitlines()[0]) from problem
-    except (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.ConstraintException) as problem:
-        # DuckDB's text would show the value.
-        raise DataError(f"The source cannot be read: a value in it fails ({type(problem).__name__})") from None
-    except RuntimeError as problem:
-        if "interrupted" in str(problem).lower():
-            raise KeyboardInterrupt from None
-        raise
+        raise ours from None
 
 
 def now() -> datetime:

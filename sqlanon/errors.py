@@ -35,6 +35,14 @@ class DataError(SqlanonError):
     """The rows themselves stand in the way: too few for k, values that are not finite, a source that is gone."""
 
 
+class ConflictError(SqlanonError):
+    """Somebody else is changing the same thing, or has the file open; nothing was stored, and trying again may help."""
+
+
+class ResourceError(SqlanonError):
+    """Memory, disk or a file's permissions stand in the way; nothing was stored."""
+
+
 class BrokenPromiseError(SqlanonError):
     """The printed table does not have the property that was asked for; nothing was stored."""
 

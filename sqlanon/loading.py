@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import duckdb
@@ -91,6 +92,10 @@ UPGRADES: dict[int, str] = {}
 """From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
 
 
+_loading = threading.Lock()
+"""One thread at a time: two that load into one database would make the same functions and tables."""
+
+
 def load(con: Any) -> None:
     """Load sqlanon into an open DuckDB connection's current database.
 
@@ -99,6 +104,11 @@ def load(con: Any) -> None:
     `FROM anon.anonymize('patients', quasi := ['age', 'zip'], k := 5)` works on this connection and its cursors.
     """
     raw = unwrap(con)
+    with _loading, engine.our_errors():
+        _load(raw)
+
+
+def _load(raw: duckdb.DuckDBPyConnection) -> None:
     engine.attach(raw, PLANNERS)
     database = current_database(raw)
     found = _version(raw, database)

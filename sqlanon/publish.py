@@ -16,6 +16,7 @@ from sqlanon.engine import is_in_transaction, our_errors, run
 from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError
 from sqlanon.loading import MACROS
 from sqlanon.models import macro_fragments
+from sqlanon.opening import open_database
 from sqlanon.sqltext import fold, literal, name, render, text
 
 FORMATS = (".duckdb", ".csv", ".parquet")
@@ -109,7 +110,7 @@ def open_readonly(path: str | Path) -> duckdb.DuckDBPyConnection:
         "allow_community_extensions": False,
         "python_enable_replacements": False,
     }
-    con = duckdb.connect(str(path), read_only=True, config=config)
+    con = open_database(path, read_only=True, config=config)
     run(con, "set disabled_filesystems = 'LocalFileSystem'")
     run(con, "set lock_configuration = true")
     return con

@@ -17,7 +17,7 @@ import duckdb
 from sqlanon import progress, pseudonyms
 from sqlanon.attributes import attributes_of, with_ctes
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import await_report, instance_of, now, our_errors, run, take_report, transaction
+from sqlanon.engine import await_report, claim_number, instance_of, now, our_errors, run, take_report, transaction
 from sqlanon.errors import (
     BrokenPromiseError,
     CatalogError,
@@ -76,7 +76,9 @@ class Release:
 
     def df(self) -> pd.DataFrame:
         """The release as a pandas frame."""
-        frame: pd.DataFrame = self.relation().df()
+        with our_errors():
+            self._refuse_changed(self.table)
+            frame: pd.DataFrame = self.relation().df()
         return frame
 
     def metrics(self) -> dict[str, float]:
@@ -133,9 +135,17 @@ class Release:
         tables = {own: self.table}
         return tables if self.sensitive_table is None else tables | {f"{own}{SENSITIVE}": self.sensitive_table}
 
+    def _refuse_changed(self, table: str) -> None:
+        """An error in words where the release's table or view is gone or has other columns."""
+        try:
+            resolve(self.con, f"from {table}").spelt(self.printed)
+        except CatalogError as problem:
+            raise CatalogError(f"Release '{self.name}' is not as it was made: {problem}") from None
+
     def _prove(self, tables: Mapping[str, str]) -> dict[str, Any]:
         """What holds of the release as it stands in these tables."""
         table, *beside = tables.values()
+        self._refuse_changed(table)
         method = METHODS[self.policy.method]
         if method.is_exact:
             promise = groups_apart()
@@ -232,16 +242,17 @@ def drop_release(con: Any, name: str, *, kind: str | None = None, missing_ok: bo
 def open_release(con: Any, name: str) -> Release:
     """A stored release by its name."""
     raw = unwrap(con)
-    anon = anon_schema(raw)
-    schema, table, key = _key(raw, anon, name)
-    rows = run(
-        raw,
-        "select name, source, printed, policy, proof, metrics, learned "
-        f"from {anon}.releases where lower(name) = lower($1)",
-        [key],
-    )
-    if not rows:
-        raise CatalogError(not_one_of("release", name, _stored_names(raw, anon)))
+    with our_errors(), transaction(raw):
+        anon = anon_schema(raw)
+        schema, table, key = _key(raw, anon, name)
+        rows = run(
+            raw,
+            "select name, source, printed, policy, proof, metrics, learned "
+            f"from {anon}.releases where lower(name) = lower($1)",
+            [key],
+        )
+        if not rows:
+            raise CatalogError(not_one_of("release", name, _stored_names(raw, anon)))
     stored, source, printed, policy, *parts = rows[0]
     shown = f"{_database(anon)}.{quoted(schema)}.{quoted(table)}"
     proof, metrics, learned = (json.loads(part) for part in parts)
@@ -329,7 +340,7 @@ class _Target:
         if kind == "table":
             return cls(key, schema, table, kind, shown, shown)
         used = run(con, "select table_name from duckdb_tables() where schema_name = 'anon'")
-        number = 1 + max((int(t[8:]) for (t,) in used if t.startswith("release_") and t[8:].isdigit()), default=0)
+        number = claim_number(con, (int(t[8:]) for (t,) in used if t.startswith("release_") and t[8:].isdigit()))
         return cls(key, schema, table, kind, f"{anon}.release_{number}", shown)
 
     def sensitive(self, policy: Policy) -> str | None:

@@ -318,5 +318,5 @@ def test_a_read_only_connection_reads_releases_and_refuses_to_make_one(tmp_path:
 
 
 def test_connect_refuses_an_unknown_setting() -> None:
-    with pytest.raises(duckdb.Error, match="no_such_setting"):
+    with pytest.raises(SqlanonError, match="no_such_setting"):
         sqlanon.connect(no_such_setting=1)

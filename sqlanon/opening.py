@@ -1,0 +1,44 @@
+"""Opening a database: a file or one in memory, or an error that says why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sqlanon.engine import run
+from sqlanon.errors import CatalogError, ConflictError, SqlanonError
+from sqlanon.failures import sentence
+
+
+def open_database(path: str | Path, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    """Open a database of DuckDB's, and nothing else: DuckDB 2 reads other files too, into memory, where whatever is
+    made beside them is lost."""
+    if not isinstance(path, (str, Path)) or "\0" in str(path):
+        raise CatalogError(f"{path!r} is no path of a database")
+    try:
+        con = duckdb.connect(str(path), read_only=read_only, config=config)
+    except duckdb.Error as problem:
+        raise _not_opened(str(path), problem) from None
+    found = run(con, "select path from duckdb_databases() where database_name = current_database()")
+    if found == [(None,)] and Path(path).is_file():
+        con.close()
+        raise CatalogError(f"'{path}' is no DuckDB database: read it as a source, FROM '{path}'")
+    return con
+
+
+def _not_opened(path: str, problem: duckdb.Error) -> SqlanonError:
+    said = sentence(problem)
+    if "Could not set lock" in said:
+        holder = re.search(r"\(PID \d+\)", said)
+        return ConflictError(
+            f"'{path}' is open in another process{f' {holder[0]}' if holder else ''}: close it there and try again; "
+            "several processes can have it open only if all of them read"
+        )
+    if "different configuration" in said:
+        return ConflictError(f"'{path}' is open in this process with other settings: close it there, or use the same")
+    if "not a valid DuckDB database" in said or "Is a directory" in said or "in-memory database in read-only" in said:
+        return CatalogError(f"'{path}' is no DuckDB database")
+    return CatalogError(f"'{path}' cannot be opened: {said}")
