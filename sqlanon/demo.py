@@ -65,6 +65,10 @@ def summary(release: Release) -> str:
     if "lower_bound" in metrics:
         lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
     classes = f"k = {proof['k']} in {proof['classes']:,} classes{diversity}"
+    if release.suppressed:
+        left_out = proof.get("left_out", 0)
+        how = f", {left_out:,} of them left out" if left_out else ""
+        classes += f", {release.suppressed:,} rows suppressed{how}"
     if proof["property"] != "k-anonymity":
         classes = f"{proof['property']}, {classes}"
     return f"verified on {proof['rows']:,} printed rows: {classes}{lost}"

@@ -38,6 +38,7 @@ from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
 from sqlanon.udfs.refine import refine
+from sqlanon.udfs.suppress import settle, suppress
 from sqlanon.udfs.wfcmeans import information_distortion
 
 Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
@@ -271,6 +272,8 @@ def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
     with progress.running(method.name, request["run"]) as report:
         work = partial(_block, request, method)
         groups = blocks.cluster(problem, request["k"], size, rng, report, work, method.counts_rows)
+    if request["max_suppression"] is not None:
+        groups = settle(problem, groups, request["k"])
     if request["run"] in _reports:
         _reports[request["run"]] = groups.report | _told(problem, groups, request["k"], method)
     return groups
@@ -299,6 +302,9 @@ def _block(
     k, parameters = request["k"], request["parameters"]
     if parameters.get("time_budget") is not None:
         parameters = parameters | {"time_budget": share * parameters["time_budget"]}
+    may_go = request["max_suppression"]
+    if method.suppresses:
+        parameters = parameters | {"max_suppression": may_go}
     is_plain = not problem.models or problem.l is not None
     if problem.sensitive is None or method.is_diverse or (method.is_l_diverse and is_plain):
         groups = method.cluster(problem, k, rng, report, **parameters)
@@ -308,6 +314,8 @@ def _block(
         merged, place = problem.merged()
         groups = spread(method.cluster(merged, k, rng, report, **parameters), place, problem.counts)
     groups = repair(problem, groups, report)
+    if may_go and not method.suppresses:
+        groups = suppress(problem, groups, k, may_go, report)
     return refine(problem, groups, k, rng, report) if request["refine"] else groups
 
 

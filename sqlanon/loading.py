@@ -64,6 +64,7 @@ MACROS = (
     "metrics/lm.sql",
     "metrics/am.sql",
     "metrics/dm.sql",
+    "metrics/suppressed.sql",
     "metrics/average_class_size.sql",
     "metrics/mi_loss.sql",
     "metrics/mi_utility.sql",

@@ -32,8 +32,11 @@ def measurement(
     release: str,
     sensitive: Sequence[str] = (),
     represent: str = "closure",
+    may_lack_rows: bool = True,
 ) -> list[Cte]:
     """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
+
+    Rows of the source that the release lacks count as suppressed, if it `may_lack_rows`.
 
     A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
@@ -68,7 +71,7 @@ def measurement(
     ]
     return [
         *encoding_ctes(source, attributes, kept),
-        *box_ctes(source, attributes, release, kept, represent),
+        *box_ctes(source, attributes, release, kept, represent, tuple(values) if may_lack_rows else None),
         *(Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS),
     ]
 
@@ -90,15 +93,33 @@ def box_ctes(
     release: str,
     kept: Sequence[str] = (),
     represent: str = "closure",
+    lacking: Sequence[str] | None = None,
 ) -> list[Cte]:
-    """Steps from a printed table to its classes and the ranks that each covers, as its labels say: `boxes`."""
-    columns = [*(f"{_label(a, represent)} as {a.labels}" for a in attributes), *kept]
+    """Steps from a printed table to its classes and the ranks that each covers, as its labels say: `boxes`.
+
+    With `lacking`, the kept columns' names, rows that the table lacks are in the class of suppressed ones.
+    """
+    columns = [*(f"{_label(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
     known = attributes if represent == "closure" else ()
+    printed = [Cte("printed", f"select {', '.join(columns)} from {release}")]
+    if lacking is not None:
+        printed = [Cte("printed_rows", printed[0].body), Cte("printed", _with_left_out(attributes, lacking))]
     return [
-        Cte("printed", f"select {', '.join(columns)} from {release}"),
+        *printed,
         *(cte for attribute in known for cte in _attribute_ctes(attribute, source)),
         Cte("boxes", _boxes_sql(known, _labels(attributes), _is_suppressed(attributes)), materialized=True),
     ]
+
+
+def _with_left_out(attributes: tuple[Attribute, ...], kept: Sequence[str]) -> str:
+    stars = ", ".join(f"'*' as {a.labels}" for a in attributes)
+    left_out = render(
+        "metrics/left_out.sql",
+        stars=stars,
+        values="".join(f"{column}, " for column in kept),
+        kept=", ".join(kept) or "1 as nothing",
+    )
+    return f"from printed_rows\nunion all\nfrom (\n{left_out}\n)"
 
 
 def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:

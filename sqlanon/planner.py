@@ -280,6 +280,7 @@ def _clustered_sql(
         "entity": policy.entity,
         "distances": [each.attribute.number if each.attribute else each.distance for each in watched],
         "seed": policy.seed,
+        "max_suppression": policy.max_suppression,
         "refine": policy.refine,
         "block_size": policy.block_size,
         "parameters": dict(policy.parameters),

@@ -34,6 +34,9 @@ SEVERAL = Parameter(
     "several sensitive columns: strict holds even against those who know the others, separate looks at each by itself",
     choices=("strict", "separate"),
 )
+MAX_SUPPRESSION = Parameter(
+    "max_suppression", None, "the share of the rows that may be suppressed where that pays, such as 0.02", high=1
+)
 ASKED = (*(model.option for model in MODELS.values()), RECURSIVE_C, T_DISTANCE, SEVERAL)
 """The options that ask something of sensitive columns."""
 
@@ -70,6 +73,9 @@ class Policy:
         with ends on a grid, which show no person's value.
     grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
     represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
+    max_suppression: the share of the rows that may be suppressed where others then lose less; none if not given, but
+        datafly then suppresses up to k rows, as its paper does. Suppressed rows print * everywhere; where they are
+        fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
     refine: polish the method's groups by a search for less loss; `auto` does so by itself.
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
     seed: the same seed gives the same groups.
@@ -101,6 +107,7 @@ class Policy:
     ranges: str = "text"
     grid: Mapping[str, Width] = field(default_factory=dict)
     represent: str = "closure"
+    max_suppression: float | None = None
     refine: bool = False
     block_size: int | None = None
     seed: int = 0
@@ -136,6 +143,7 @@ class Policy:
                     f"'{parameter}' is an option of {listed}, not of {self.method}: method = '{owners[0]}'"
                 )
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
+        object.__setattr__(self, "max_suppression", MAX_SUPPRESSION.check(self.max_suppression))
         _check_models(self)
         _check_method(self)
         object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies, self.sensitive))
@@ -304,6 +312,8 @@ def _check_method(policy: Policy) -> None:
         )
     if method.draws_in_secret and policy.represent != "closure":
         raise PolicyError(f"represent is no option of {method.name}, which has no classes to take the centre of")
+    if method.draws_in_secret and policy.max_suppression is not None:
+        raise PolicyError(f"max_suppression is no option of {method.name}, which prints every row")
     if method.draws_in_secret and policy.refine:
         raise PolicyError(f"refine is no option of {method.name}, whose groups are not those that it refines")
 

@@ -30,6 +30,8 @@ ABOUT_TYPES = {
     "loss": "double",
     "rows": "bigint",
     "classes": "bigint",
+    "suppressed": "bigint",
+    "left_out": "bigint",
     "ranges": "varchar",
     "sqlanon": "varchar",
 }

@@ -47,6 +47,8 @@ SENSITIVE = "_sensitive"
 """The ending of the table or view beside a release that holds the sensitive values of its groups."""
 FROM_THE_CORE = ("information_distortion", "information_distortion_own", "lower_bound")
 """Measures that need the groups or the tuples, which no printed table tells."""
+UNPRINTED = ("left_out",)
+"""What the proof counts of the source beside what is printed."""
 _numbers = itertools.count(1)
 
 
@@ -89,6 +91,12 @@ class Release:
         return dict(self.measured)
 
     @property
+    def suppressed(self) -> int:
+        """How many rows of the source lost everything: printed as * in every quasi-identifier, or left out."""
+        rows: int = self.proof["rows"] + self.proof.get("left_out", 0)
+        return round(self.measured.get("suppressed", 0) * rows)
+
+    @property
     def sensitive_table(self) -> str | None:
         """Where a stored release of anatomy has its sensitive values: group_id, value and rows."""
         return _beside(self.table) if METHODS[self.policy.method].is_exact and self.name is not None else None
@@ -122,6 +130,8 @@ class Release:
             "loss": self.measured.get("gcp"),
             "rows": proof["rows"],
             "classes": proof["classes"],
+            "suppressed": self.suppressed - proof.get("left_out", 0),
+            "left_out": proof.get("left_out", 0),
             "ranges": self.policy.ranges,
             "sqlanon": __version__,
         }
@@ -155,7 +165,9 @@ class Release:
             source, anon = resolve(self.con, self.source), anon_schema(self.con)
             attributes = attributes_of(source, self.policy, hierarchies(self.con, anon), anon)
             promise = promise_of(self.policy, attributes, source)
-        return prove(self.con, _whole(table, beside[0] if beside else None, self.policy), promise, self.policy)
+        proof = prove(self.con, _whole(table, beside[0] if beside else None, self.policy), promise, self.policy)
+        # What is not printed was counted when the source was at hand.
+        return proof | {fact: self.proof[fact] for fact in UNPRINTED if fact in self.proof}
 
 
 def anonymize(
@@ -208,6 +220,9 @@ def anonymize(
                 log.warning("l is more than %s can keep in several groups: all rows are in one", policy.method)
             promise = promise_of(policy, planned.attributes, found, entity=_entity(planned.columns, policy))
             proof = proof or prove(raw, _whole(target.storage, target.sensitive(policy), policy), promise, policy)
+            if policy.max_suppression is not None:
+                ((rows,),) = run(raw, f"select count(*) from {found.relation}")
+                proof["left_out"] = rows - proof["rows"]
             if promise.reached is not None and not policy.models:
                 _warn_of_homogeneous(raw, target.storage, promise, planned.source.spelt(policy.sensitive), proof)
             measured = _measure(raw, planned, target, anon, learned)
@@ -447,7 +462,8 @@ def _measure(
     policy = planned.policy
     is_apart = METHODS[policy.method].is_exact  # no row is printed with its sensitive value
     sensitive = [] if is_apart else planned.source.spelt(policy.sensitive)
-    ctes = measurement(planned.source, planned.attributes, target.storage, sensitive, policy.represent)
+    may_lack_rows = policy.max_suppression is not None
+    ctes = measurement(planned.source, planned.attributes, target.storage, sensitive, policy.represent, may_lack_rows)
     number = next(_numbers)
     every = f"temp.sqlanon_measured_{number}"
     lists = ", ".join(f"(select list(entry) from {part} as entry) as {part}" for part in PARTS)

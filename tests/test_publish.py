@@ -22,7 +22,7 @@ from sqlanon.statements import Plain, Publish, Statement, parse
 
 Con = duckdb.DuckDBPyConnection
 FORMATS = ("public.duckdb", "public.parquet", "public.csv")
-ABOUT = ["property", "k", "l", "method", "loss", "rows", "classes", "ranges", "sqlanon"]
+ABOUT = ["property", "k", "l", "method", "loss", "rows", "classes", "suppressed", "left_out", "ranges", "sqlanon"]
 PEOPLE = (
     "create table hospital_people as select 'NAME-' || md5(i::varchar) as full_name, 20 + i * 17 % 61 as age, "
     "'Z' || (10000 + i * 7919 % 400) as zip, date '1950-01-01' + (i * 997 % 20000)::integer as born, "
@@ -157,6 +157,8 @@ def test_the_file_says_what_holds_and_nothing_else(made: sqlanon.Release, out: P
         "loss": made.metrics()["gcp"],
         "rows": 200,
         "classes": made.proof["classes"],
+        "suppressed": 0,
+        "left_out": 0,
         "ranges": "text",
         "sqlanon": sqlanon.__version__,
     }

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 from sqlanon.udfs.fulldomain import Lattice, Node, is_group, is_suppressible, suppressible
-from sqlanon.udfs.method import Method, Parameter, Progress
+from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.problem import Groups, Ints, Problem
 
 from sqlanon.udfs import diversity
@@ -77,9 +77,7 @@ METHOD = Method(
     cost="O(h E d) time, O(E d) memory for E distinct tuples with d attributes of h levels together",
     use="every column at one level in all rows, at once and for any number of columns",
     cluster=cluster,
-    parameters=(
-        Parameter("max_suppression", None, "the share of the rows that may be suppressed; k rows if not given", high=1),
-    ),
     is_diverse=True,
+    suppresses=True,
     block_size=None,
 )

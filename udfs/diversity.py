@@ -139,14 +139,14 @@ def repair(problem: Problem, groups: Groups, progress: Progress) -> Groups:
     lo, hi, rows = _closures(problem, groups, group, len(ids))
     if ids[0] == SUPPRESSED:
         lo[0], hi[0] = 0, [_last(problem, j) for j in range(problem.ranks.shape[1])]
-    loss = _loss(problem, lo, hi)
+    loss = problem.loss(lo, hi)
     order = np.argsort(group, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(group))[:-1])
     is_alive = np.ones(len(ids), dtype=bool)
     while (broken := np.flatnonzero(is_broken & is_alive)).size:
         progress(total - broken.size, total)
         one = int(broken[0])
-        union = _loss(problem, np.minimum(lo, lo[one]), np.maximum(hi, hi[one]))
+        union = problem.loss(np.minimum(lo, lo[one]), np.maximum(hi, hi[one]))
         added = rows * (union - loss) + rows[one] * (union - loss[one])
         added[~is_alive] = np.inf
         added[one] = np.inf
@@ -162,7 +162,7 @@ def repair(problem: Problem, groups: Groups, progress: Progress) -> Groups:
         lo[other], hi[other] = np.minimum(lo[one], lo[other]), np.maximum(hi[one], hi[other])
         rows[other] += rows[one]
         members[other] = unions[chosen]
-        loss[other] = _loss(problem, lo[other : other + 1], hi[other : other + 1])[0]
+        loss[other] = problem.loss(lo[other : other + 1], hi[other : other + 1])[0]
         is_alive[one] = False
         is_broken[other] = kept[chosen] < -SLACK
     progress(total, total)
@@ -184,13 +184,6 @@ def _closures(problem: Problem, groups: Groups, group: Ints, size: int) -> tuple
     np.minimum.at(lo, group, ranks)
     np.maximum.at(hi, group, ranks)
     return lo, hi, np.bincount(group, weights=groups.rows, minlength=size).astype(np.float64)
-
-
-def _loss(problem: Problem, lo: Ints, hi: Ints) -> Floats:
-    total = np.zeros(len(lo))
-    for j, (attribute, weight) in enumerate(zip(problem.attributes, problem.weights, strict=True)):
-        total += weight * attribute.loss(lo[:, j], hi[:, j])
-    return total
 
 
 def _last(problem: Problem, j: int) -> int:

@@ -36,7 +36,7 @@ from itertools import combinations
 
 import numpy as np
 from sqlanon.udfs.fulldomain import Lattice, Node, is_group, is_suppressible, numbered, suppressible
-from sqlanon.udfs.method import Method, Parameter, Progress
+from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.problem import Bools, Groups, Ints, Problem
 
 from sqlanon.errors import DataError
@@ -50,12 +50,12 @@ Subset = tuple[int, ...]
 
 
 def cluster(
-    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, *, max_suppression: float = 0.0
+    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, *, max_suppression: float | None = None
 ) -> Groups:
     """Find all generalizations that pass, and the cheapest among them. Nothing is drawn at random."""
     problem.need_rows(k)
     diversity.check_legal(problem)
-    search = Search(problem, k, suppressible(problem, k, max_suppression), progress)
+    search = Search(problem, k, suppressible(problem, k, max_suppression or 0.0), progress)
     passes = search.all_attributes()
     node, suppressed = search.cheapest(passes)
     progress(search.total, search.total)
@@ -145,7 +145,7 @@ METHOD = Method(
     cost="O(t E d) time for t tests of E distinct tuples with d attributes, at most one for each generalization",
     use="every column at one level in all rows, the best there is; up to about 10 columns",
     cluster=cluster,
-    parameters=(Parameter("max_suppression", 0.0, "the share of the rows that may be suppressed", high=1),),
     is_diverse=True,
+    suppresses=True,
     block_size=None,
 )

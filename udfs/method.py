@@ -84,6 +84,8 @@ class Method:
     """Is every printed class k rows or more? Otherwise k is kept in another way, and verified so."""
     is_exact: bool = False
     """Are quasi-identifiers printed as they are, with the sensitive values of each group apart?"""
+    suppresses: bool = False
+    """Does it take max_suppression as a parameter? Other methods get it by a step of its own (suppress.py)."""
     block_size: int | None = 20_000
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
     counts_rows: bool = False

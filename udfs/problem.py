@@ -26,6 +26,8 @@ Bools = npt.NDArray[np.bool_]
 
 SUPPRESSED = -1
 """The group of the rows that are printed as * in every quasi-identifier."""
+LEFT_OUT = -2
+"""The group of the rows that are not printed at all."""
 
 GRAIN = 2.0**-40
 """Distances are multiples of this, about 1e-12 of an attribute."""
@@ -212,6 +214,13 @@ class Problem:
             kinds.append(Kinds(of_tuple.reshape(-1), context, np.ascontiguousarray(kind[:, -1])))
         return tuple(kinds)
 
+    def loss(self, lo: Ints, hi: Ints) -> Floats:
+        """The weighted NCP of a row in each box; lo and hi have the attributes in their last dimension."""
+        total = np.zeros(lo.shape[:-1])
+        for j, (attribute, weight) in enumerate(zip(self.attributes, self.weights, strict=True)):
+            total += weight * attribute.loss(lo[..., j], hi[..., j])
+        return total
+
     @property
     def rows(self) -> int:
         """How many rows the table has."""
@@ -227,9 +236,10 @@ class Problem:
 class Groups:
     """Who is with whom: `rows` copies of tuple `tuple` belong to group `group`, for each entry.
 
-    Group ids are 0, 1, 2, ... and SUPPRESSED. A tuple may appear in several groups. `report` holds what the core wants
-    to tell beside them, such as learned weights: text, numbers, lists and dictionaries. `box` holds lo and hi (groups ×
-    attributes) where what is printed is wider than what the group's rows need, as in full-domain generalization.
+    Group ids are 0, 1, 2, ..., SUPPRESSED and LEFT_OUT. A tuple may appear in several groups. `report` holds what the
+    core wants to tell beside them, such as learned weights: text, numbers, lists and dictionaries. `box` holds lo and
+    hi (groups × attributes) where what is printed is wider than what the group's rows need, as in full-domain
+    generalization.
     """
 
     tuple: Ints
@@ -256,7 +266,7 @@ class Groups:
 
     def closure(self, problem: Problem) -> Closure:
         """lo and hi (groups × attributes) as printed, and the number of rows of each group that is not suppressed."""
-        kept = self.group != SUPPRESSED
+        kept = self.group >= 0
         group, ranks = self.group[kept], problem.ranks[self.tuple[kept]]
         size = int(group.max()) + 1 if group.size else 0
         rows = np.bincount(group, weights=self.rows[kept], minlength=size).astype(np.int64)
@@ -272,7 +282,6 @@ class Groups:
 def gcp(problem: Problem, groups: Groups) -> float:
     """The global certainty penalty of a clustering (paper 000): 0 keeps everything, 1 nothing."""
     lo, hi, rows = groups.closure(problem)
-    loss = np.stack([attribute.loss(lo[:, j], hi[:, j]) for j, attribute in enumerate(problem.attributes)], axis=1)
-    suppressed = groups.rows[groups.group == SUPPRESSED].sum()
+    suppressed = groups.rows[groups.group < 0].sum()
     total = problem.weights.sum()
-    return float(((loss @ problem.weights) @ rows + suppressed * total) / (total * problem.rows))
+    return float((problem.loss(lo, hi) @ rows + suppressed * total) / (total * problem.rows))

@@ -57,6 +57,7 @@ from public, lateral (values
     ('lm', lm, 'mean of (values − 1) / (all values − 1)', '0 to 1', 'lower', 'Goldberger & Tassa 2010'),
     ('am', ambiguity, 'mean of the product of values covered', '1 or more', 'lower', 'Goldberger & Tassa 2010'),
     ('dm', coalesce(squares, 0) + suppressed * rows, 'sum of class size² + suppressed · rows', 'rows · k to rows²', 'lower', 'Goldberger & Tassa 2010'),
+    ('suppressed', suppressed / rows, 'share of rows printed as * everywhere, or left out', '0 to 1', 'lower', 'sqlanon'),
     ('average_class_size', average / {k}, 'rows / classes / k', '1 or more', 'lower', 'Goldberger & Tassa 2010'),
     ('mi_loss', mi_loss, '− mean of log2 Pr(value | printed)', '0 to mean entropy, bits', 'lower', 'Goldberger & Tassa 2010'),
     ('mi_utility', mi_original - mi_loss, 'mean entropy − mi_loss', '0 to mean entropy, bits', 'higher', 'Goldberger & Tassa 2010'),
