@@ -12,7 +12,8 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from contextlib import suppress as ignoring
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -162,7 +163,7 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(duckdb.Error):  # a fatal error has ended it already
+        with ignoring(duckdb.Error):  # a fatal error has ended it already
             run(con, "rollback")
         raise
     run(con, "commit")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import duckdb
 
@@ -147,8 +148,11 @@ def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
 
 
 def _file(asked: str) -> str | None:
-    """A file that DuckDB reads by its name."""
-    return literal(asked) if re.search(r"\.(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?$", asked.lower()) else None
+    """A file that DuckDB reads by its name, or several that a pattern matches. A file that is there is no pattern:
+    data[1].csv is not data1.csv."""
+    if not re.search(r"\.(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?$", asked.lower()):
+        return None
+    return literal(re.sub(r"[*?\[]", r"[\g<0>]", asked) if Path(asked).is_file() else asked)
 
 
 def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
