@@ -173,6 +173,10 @@ class _View:
             raise PolicyError(
                 f"'{target.shown}' prints centres or exact values: attacks are for releases whose labels cover values"
             )
+        if target.policy.population is not None:
+            raise PolicyError(
+                f"'{target.shown}' is a k-map: it hides people among its population, and attacks know the source"
+            )
         anon = anon_schema(con)
         self.target, self.policy = target, target.policy
         self.source: Source = resolve(con, target.source)

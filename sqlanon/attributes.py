@@ -85,8 +85,12 @@ class Attribute:
     @property
     def read(self) -> str:
         """How its column is read from the source: text as it is written, whatever the collation holds equal."""
-        column = name(self.column)
-        return f'{column} collate "binary"' if self.type == "VARCHAR" else column
+        return f"{name(self.column)}{self.collation}"
+
+    @property
+    def collation(self) -> str:
+        """What makes a text differ from every other text."""
+        return ' collate "binary"' if self.type == "VARCHAR" else ""
 
     @property
     def value(self) -> str:

@@ -64,6 +64,8 @@ def summary(release: Release) -> str:
     lost = ""
     if "lower_bound" in metrics:
         lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
+    elif release.policy.population is not None:
+        lost = f"; lost {metrics['gcp']:.1%} (GCP)"
     classes = f"k = {proof['k']} in {proof['classes']:,} classes{diversity}"
     if release.suppressed:
         left_out = proof.get("left_out", 0)

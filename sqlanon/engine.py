@@ -33,6 +33,7 @@ from sqlanon.udfs.bounds import lower_bounds
 from sqlanon.udfs.costs import PRIVATE
 from sqlanon.udfs.divergence import divergence
 from sqlanon.udfs.diversity import repair, spread
+from sqlanon.udfs.kmap import fewest_inside, trim
 from sqlanon.udfs.matches import least_matches
 from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.methods import METHODS
@@ -46,7 +47,7 @@ Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
 """Makes the SQL text for a request (JSON), reading the catalog through the connection."""
 
 NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place DOUBLE)'
-TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, ranks BIGINT[], codes BIGINT[])'
+TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, released BIGINT, ranks BIGINT[], codes BIGINT[])'
 BOX = 'STRUCT("rows" BIGINT, lo BIGINT[], hi BIGINT[])'
 COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
 BOUNDS = "STRUCT(error VARCHAR, pair DOUBLE, box DOUBLE, gcp DOUBLE)"
@@ -80,6 +81,7 @@ class Instance:
         lists = [f"{BOX}[]", f"{COUNTED}[]"]
         create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
         create("sqlanon_matches", matches, lists, "BIGINT", type="arrow", null_handling="special")
+        create("sqlanon_inside", inside, lists, "BIGINT", type="arrow", null_handling="special")
         create("sqlanon_shuffle", shuffle, ["BIGINT"], "UBIGINT", type="arrow", side_effects=True)
         create("sqlanon_pseudonym", pseudonyms, ["VARCHAR", "VARCHAR"], "VARCHAR", type="arrow")
         for function, planner in self.planners.items():
@@ -209,8 +211,17 @@ def _compared(boxes: Any, tuples: Any) -> tuple[Any, Any, Any, Any, Any]:
 
 def matches(boxes: pa.Array, tuples: pa.Array) -> pa.Array:
     """How many records a row may stand for at least, and rows a record, for each pair of lists; 0 if one is empty."""
+    return _least(least_matches, boxes, tuples)
+
+
+def inside(boxes: pa.Array, tuples: pa.Array) -> pa.Array:
+    """How many people a box covers at least, for each pair of lists; 0 if one is empty."""
+    return _least(fewest_inside, boxes, tuples)
+
+
+def _least(count: Callable[..., int], boxes: pa.Array, tuples: pa.Array) -> pa.Array:
     found = [
-        least_matches(*_compared(box_list, tuple_list)) if box_list.is_valid and tuple_list.is_valid else 0
+        count(*_compared(box_list, tuple_list)) if box_list.is_valid and tuple_list.is_valid else 0
         for box_list, tuple_list in zip(_chunks(boxes), _chunks(tuples), strict=True)
     ]
     return pa.array(found, pa.int64())
@@ -243,6 +254,8 @@ def cluster(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
         problem = _problem(asked, node_list.values, tuple_list.values)
         try:
             groups = _cluster(asked, problem)
+            if asked["has_population"]:
+                groups = trim(problem, groups, asked["k"], _released(tuple_list.values))
             errors.append(None)
         except InterruptedRunError:
             raise KeyboardInterrupt from None
@@ -276,7 +289,8 @@ def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
     if request["max_suppression"] is not None:
         groups = settle(problem, groups, request["k"])
     if request["run"] in _reports:
-        _reports[request["run"]] = groups.report | _told(problem, groups, request["k"], method)
+        told = {} if request["has_population"] else _told(problem, groups, request["k"], method)
+        _reports[request["run"]] = groups.report | told
     return groups
 
 
@@ -369,6 +383,11 @@ def _problem(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
         distances=distances,
         people=request["k"] if entity else None,
     )
+
+
+def _released(tuples: Any) -> Any:
+    """How many rows of each tuple are released, in the order of the problem."""
+    return _numpy(tuples, "released")[np.argsort(_numpy(tuples, "tuple"))]
 
 
 def _matrix(structs: Any, field: str) -> Any:

@@ -18,6 +18,7 @@ from sqlanon.measure import PARTS, measurement, measures_sql
 from sqlanon.models import macro_fragments, sensitive_of
 from sqlanon.planner import Plan, plan, plan_bound
 from sqlanon.policy import DEFAULT_METHOD, OPTIONS, PARAMETERS, Policy
+from sqlanon.promises import mapped_rows
 from sqlanon.pseudonyms import set_instance_key, token_of
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, name, render
@@ -46,6 +47,7 @@ MACROS = (
     "checks/basic_beta_likeness.sql",
     "checks/enhanced_beta_likeness.sql",
     "checks/delta_disclosure.sql",
+    "checks/k_map.sql",
     "checks/equivalence_classes.sql",
     "checks/violations.sql",
     "checks/model_violations.sql",
@@ -167,6 +169,8 @@ def plan_release(con: duckdb.DuckDBPyConnection, source: str, policy: Policy, hi
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
     anon = anon_schema(con)
     found = resolve(con, source, hint)
+    if policy.population is not None:
+        found = found.among(resolve(con, policy.population, hint), policy.quasi)
     key = token_of(engine.instance_of(con)) if policy.pseudonymize else None
     known = hierarchies(con, anon)
     sensitive = sensitive_of(found, policy, known, anon)
@@ -196,6 +200,22 @@ def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     return with_ctes(ctes, f"from (\n{measures}\n)")
 
 
+def _k_map_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+    options = json.loads(request)
+    table, source = options.pop("t"), options.pop("source")
+    policy = Policy.of(options)
+    if policy.population is None:
+        raise PolicyError("population is missing: name a table of everybody who might be in the release")
+    people = resolve(con, policy.population, UNSEEN)
+    found = (people if source is None else resolve(con, source, UNSEEN)).among(people, policy.quasi)
+    anon = anon_schema(con)
+    attributes = attributes_of(found, policy, hierarchies(con, anon), anon)
+    promise = mapped_rows(attributes, found, is_encoded=False)
+    printed = resolve(con, table, UNSEEN)
+    printed.spelt(promise.printed)
+    return promise.proof(printed.relation)
+
+
 def _bound_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     options = json.loads(request)
     source, policy = options.pop("source"), Policy.of(options)
@@ -213,6 +233,7 @@ PLANNERS: dict[str, engine.Planner] = {
     "sqlanon_plan": _plan_sql,
     "sqlanon_measure": _measure_sql,
     "sqlanon_lower_bound": _bound_sql,
+    "sqlanon_k_map": _k_map_sql,
     "sqlanon_detect": _detect_sql,
 }
 

@@ -81,9 +81,21 @@ def encoding_ctes(source: Source, attributes: tuple[Attribute, ...], kept: Seque
     columns = [*(f"{a.read} as {a.value}" for a in attributes), *kept]
     return [
         Cte("source", f"select {', '.join(columns)} from {source.relation}"),
-        Cte("tuples", render("pipeline/tuples.sql", columns=", ".join(a.value for a in attributes)), materialized=True),
+        *tuples_ctes(source, attributes, ", ".join(a.value for a in attributes)),
         *(cte for attribute in attributes for cte in attribute.ctes),
         Cte("encoded", encoded_sql(attributes), materialized=True),
+    ]
+
+
+def tuples_ctes(source: Source, attributes: tuple[Attribute, ...], columns: str) -> list[Cte]:
+    """The steps from rows to distinct tuples: those of the population, too, where the source has one."""
+    if source.population is None:
+        return [Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True)]
+    spelt = source.population.spelt(a.column for a in attributes)
+    read = [f"{name(column)}{a.collation} as {a.value}" for a, column in zip(attributes, spelt, strict=True)]
+    return [
+        Cte("population", f"select {', '.join(read)} from {source.population.relation}"),
+        Cte("tuples", render("pipeline/tuples_population.sql", columns=columns), materialized=True),
     ]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlanon.attributes import Attribute, Cte, encoded_sql, with_ctes
 from sqlanon.errors import PolicyError
+from sqlanon.measure import tuples_ctes
 from sqlanon.models import Sensitive, asked_of
 from sqlanon.policy import Policy
 from sqlanon.promises import GROUP, Promise, listed_sql, promise_of
@@ -146,7 +147,7 @@ def _encoding(
     every = (*attributes, *trees)
     return [
         Cte("source", _source_sql(source, attributes, kept), materialized=True),
-        Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True),
+        *tuples_ctes(source, attributes, columns),
         *(cte for attribute in every for cte in attribute.ctes),
         Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in every), materialized=True),
         Cte("encoded", encoded_sql(every, coded), materialized=True),
@@ -255,6 +256,8 @@ def _guard_sql(
     return render(
         "pipeline/guard.sql",
         k=str(policy.k),
+        counted="people" if source.population is not None else "rows",
+        people="population" if source.population is not None else "source",
         conditions="\n    ".join(conditions),
         counts=_comma(counts),
         uniques=_comma(uniques),
@@ -280,6 +283,7 @@ def _clustered_sql(
         "entity": policy.entity,
         "distances": [each.attribute.number if each.attribute else each.distance for each in watched],
         "seed": policy.seed,
+        "has_population": policy.population is not None,
         "max_suppression": policy.max_suppression,
         "refine": policy.refine,
         "block_size": policy.block_size,
@@ -291,6 +295,7 @@ def _clustered_sql(
     return render(
         "pipeline/clustered.sql",
         request=literal(json.dumps(request)),
+        counted="people" if policy.population is not None else "rows",
         ranks=_comma(attribute.rank for attribute in attributes),
         codes=f"cast([{_comma(trees[c].rank if c in trees else f'{c}_code' for c in seen)}] as bigint[])",
     )

@@ -34,6 +34,7 @@ SEVERAL = Parameter(
     "several sensitive columns: strict holds even against those who know the others, separate looks at each by itself",
     choices=("strict", "separate"),
 )
+POPULATION = "a table of everybody who might be in the source: k then counts those whom a class may stand for (k-map)"
 MAX_SUPPRESSION = Parameter(
     "max_suppression", None, "the share of the rows that may be suppressed where that pays, such as 0.02", high=1
 )
@@ -73,6 +74,8 @@ class Policy:
         with ends on a grid, which show no person's value.
     grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
     represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
+    population: a table or query of everybody who might be in the source, with the same quasi-identifiers as they are.
+        k then counts the people of the population whom a printed class covers (k-map), rather than its rows.
     max_suppression: the share of the rows that may be suppressed where others then lose less; none if not given, but
         datafly then suppresses up to k rows, as its paper does. Suppressed rows print * everywhere; where they are
         fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
@@ -107,6 +110,7 @@ class Policy:
     ranges: str = "text"
     grid: Mapping[str, Width] = field(default_factory=dict)
     represent: str = "closure"
+    population: str | None = None
     max_suppression: float | None = None
     refine: bool = False
     block_size: int | None = None
@@ -146,6 +150,7 @@ class Policy:
         object.__setattr__(self, "max_suppression", MAX_SUPPRESSION.check(self.max_suppression))
         _check_models(self)
         _check_method(self)
+        _check_population(self)
         object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies, self.sensitive))
         object.__setattr__(self, "weights", _per_column(self, "weights", self.weights))
         object.__setattr__(self, "grid", _grid(self))
@@ -316,6 +321,23 @@ def _check_method(policy: Policy) -> None:
         raise PolicyError(f"max_suppression is no option of {method.name}, which prints every row")
     if method.draws_in_secret and policy.refine:
         raise PolicyError(f"refine is no option of {method.name}, whose groups are not those that it refines")
+
+
+def _check_population(policy: Policy) -> None:
+    """What does not go with k-map, where classes may be single rows."""
+    if policy.population is None:
+        return
+    if not isinstance(policy.population, str) or not policy.population.strip():
+        raise PolicyError(f"population is {policy.population!r}; it must be a table's name or a query")
+    refused = {
+        "method": METHODS[policy.method].draws_in_secret and f"method = '{policy.method}'",
+        "models": policy.sees_sensitive and "what is asked of sensitive columns",
+        "max_suppression": policy.max_suppression is not None and "max_suppression",
+        "entity": policy.entity is not None and "entity",
+        "represent": policy.represent == "center" and "represent = 'center'",
+    }
+    if given := [what for what in refused.values() if what]:
+        raise PolicyError(f"population does not go with {given[0]}: its classes hold k people, but may be single rows")
 
 
 def _refuse_two_roles(policy: Policy) -> None:

@@ -8,7 +8,7 @@ that makes a release and the check of a stored one ask the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlanon.attributes import Attribute, Cte, with_ctes
 from sqlanon.measure import box_ctes, encoding_ctes
@@ -77,6 +77,8 @@ def promise_of(
     method = METHODS[policy.method]
     if method.is_exact:
         return groups_apart()
+    if policy.population is not None:
+        return mapped_rows(attributes, source, is_encoded)
     if method.is_homogeneous:
         return equal_rows([column for attribute in attributes for column in attribute.output], entity)
     return matched_rows(attributes, source, is_encoded)
@@ -94,24 +96,36 @@ def equal_rows(printed: Sequence[str], entity: str | None = None) -> Promise:
     )
 
 
+def mapped_rows(attributes: tuple[Attribute, ...], source: Source, is_encoded: bool) -> Promise:
+    """k-map: every printed class covers k people of the source's population, see udfs/kmap.py."""
+    printed = [column for attribute in attributes for column in attribute.output]
+    return replace(
+        equal_rows(printed),
+        property="k-map",
+        shortfall="A printed class covers only {} people of the population",
+        proof=lambda released: _covering_sql("pipeline/proof_population.sql", attributes, source, is_encoded, released),
+    )
+
+
+def _covering_sql(file: str, attributes: tuple[Attribute, ...], source: Source, is_encoded: bool, released: str) -> str:
+    """A query over the ranks that printed classes cover, and the tuples of the source."""
+    before = [] if is_encoded else encoding_ctes(source, attributes)
+    found = render(
+        file,
+        lo=", ".join(a.lo for a in attributes),
+        hi=", ".join(a.hi for a in attributes),
+        ranks=", ".join(a.rank for a in attributes),
+    )
+    return with_ctes([*before, *box_ctes(source, attributes, released)], found)
+
+
 def matched_rows(attributes: tuple[Attribute, ...], source: Source, is_encoded: bool) -> Promise:
     """Every record may stand behind k rows and every row for k records, see udfs/matches.py."""
-
-    def proof(released: str) -> str:
-        before = [] if is_encoded else encoding_ctes(source, attributes)
-        found = render(
-            "pipeline/proof_matches.sql",
-            lo=", ".join(a.lo for a in attributes),
-            hi=", ".join(a.hi for a in attributes),
-            ranks=", ".join(a.rank for a in attributes),
-        )
-        return with_ctes([*before, *box_ctes(source, attributes, released)], found)
-
     return Promise(
         property="non-homogeneous k-anonymity",
         printed=tuple(column for attribute in attributes for column in attribute.output),
         shortfall="A printed row may stand for only {} records, or a record behind so few rows",
-        proof=proof,
+        proof=lambda released: _covering_sql("pipeline/proof_matches.sql", attributes, source, is_encoded, released),
         reached=None,
     )
 

@@ -25,7 +25,7 @@ from sqlanon.errors import (
     not_one_of,
 )
 from sqlanon.hierarchy import hierarchies
-from sqlanon.measure import PARTS, measurement, measures_sql
+from sqlanon.measure import PARTS, encoding_ctes, measurement, measures_sql
 from sqlanon.models import asked_of, homogeneous_sql, sensitive_of
 from sqlanon.planner import Plan, plan
 from sqlanon.policy import Policy
@@ -47,7 +47,7 @@ SENSITIVE = "_sensitive"
 """The ending of the table or view beside a release that holds the sensitive values of its groups."""
 FROM_THE_CORE = ("information_distortion", "information_distortion_own", "lower_bound")
 """Measures that need the groups or the tuples, which no printed table tells."""
-UNPRINTED = ("left_out",)
+UNPRINTED = ("left_out", "outside_population")
 """What the proof counts of the source beside what is printed."""
 _numbers = itertools.count(1)
 
@@ -159,10 +159,12 @@ class Release:
         method = METHODS[self.policy.method]
         if method.is_exact:
             promise = groups_apart()
-        elif method.is_homogeneous:
+        elif method.is_homogeneous and self.policy.population is None:
             promise = equal_rows(self.printed, _entity(self.relation().columns, self.policy))
         else:
             source, anon = resolve(self.con, self.source), anon_schema(self.con)
+            if self.policy.population is not None:
+                source = source.among(resolve(self.con, self.policy.population), self.policy.quasi)
             attributes = attributes_of(source, self.policy, hierarchies(self.con, anon), anon)
             promise = promise_of(self.policy, attributes, source)
         proof = prove(self.con, _whole(table, beside[0] if beside else None, self.policy), promise, self.policy)
@@ -205,7 +207,9 @@ def anonymize(
     with our_errors(), _key_named(raw, policy, key) as token_of_key, transaction(raw):
         anon = anon_schema(raw)
         target = _Target.named(raw, anon, name, kind, replace)
-        with _steady(raw, source) as found:
+        with _steady(raw, source) as found, _people(raw, policy) as people:
+            if people is not None:
+                found = found.among(people, policy.quasi)
             token = await_report()
             known = hierarchies(raw, anon)
             attributes = attributes_of(found, policy, known, anon)
@@ -220,6 +224,8 @@ def anonymize(
                 log.warning("l is more than %s can keep in several groups: all rows are in one", policy.method)
             promise = promise_of(policy, planned.attributes, found, entity=_entity(planned.columns, policy))
             proof = proof or prove(raw, _whole(target.storage, target.sensitive(policy), policy), promise, policy)
+            if people is not None:
+                proof["outside_population"] = _outside(raw, planned)
             if policy.max_suppression is not None:
                 ((rows,),) = run(raw, f"select count(*) from {found.relation}")
                 proof["left_out"] = rows - proof["rows"]
@@ -453,6 +459,25 @@ def _steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
             run(con, f"drop table {snapshot}")
         raise
     run(con, f"drop table {snapshot}")
+
+
+@contextmanager
+def _people(con: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[Source | None]:
+    """The population, if k counts its people, as something that reads the same twice."""
+    if policy.population is None:
+        yield None
+        return
+    with _steady(con, policy.population) as people:
+        yield people
+
+
+def _outside(con: duckdb.DuckDBPyConnection, planned: Plan) -> int:
+    """How many rows of the source the population has no people for."""
+    ctes = encoding_ctes(planned.source, planned.attributes)
+    ((rows,),) = run(con, with_ctes(ctes, "select coalesce(sum(outside), 0) from tuples"))
+    if rows:
+        log.warning("The population lacks %s of the source's rows: they count as people of it, too", f"{rows:,}")
+    return int(rows)
 
 
 def _measure(

@@ -77,6 +77,25 @@ def may_print_suppressed(problem: Problem, groups: Groups, k: int) -> bool:
     return bool(rows.sum() >= k and diversity.are_legal(problem, tuples, np.zeros_like(gone), rows).all())
 
 
+def without(group: Ints, ranks: Ints) -> tuple[Ints, Ints]:
+    """The box of each entry's group without the entry, its own where it is alone. Entries are in the order of groups.
+
+    Where an entry is at an end, the next one's rank is there.
+    """
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    length = np.diff(first, append=len(group))
+    if not len(first):
+        return ranks, ranks
+    lo = np.repeat(np.minimum.reduceat(ranks, first), length, axis=0)
+    hi = np.repeat(np.maximum.reduceat(ranks, first), length, axis=0)
+    lowest, last = first[length > 1], (first + length)[length > 1] - 1
+    for j in range(ranks.shape[1]):
+        order = np.lexsort((ranks[:, j], group))
+        lo[order[lowest], j] = ranks[order[lowest + 1], j]
+        hi[order[last], j] = ranks[order[last - 1], j]
+    return lo, hi
+
+
 @dataclass(frozen=True)
 class Offer:
     """What could be done with a group: some entries are suppressed, and where all go, others move to other groups."""
@@ -154,7 +173,7 @@ class State:
         group, rows = self.group[entries], self.rows[entries]
         rest = self.size[group] - rows
         may_go = rest >= self.k
-        lo, hi = self._without(entries)
+        lo, hi = without(group, self.ranks[entries])
         after = self.problem.loss(lo[may_go], hi[may_go])
         entries, group, rows, rest = entries[may_go], group[may_go], rows[may_go], rest[may_go]
         gain = self.cost[group] - rest * after - rows * self.whole
@@ -163,20 +182,6 @@ class State:
         nobody = np.empty(0, dtype=np.int64)
         for one in first[gain[first] > GAIN].tolist():
             yield Offer(float(gain[one]), int(rows[one]), int(group[one]), entries[one : one + 1], nobody, nobody)
-
-    def _without(self, entries: Ints) -> tuple[Ints, Ints]:
-        """The box of each entry's group without the entry: where it is at an end, the next one's rank is there."""
-        group, ranks = self.group[entries], self.ranks[entries]
-        first = np.flatnonzero(np.diff(group, prepend=-1))
-        length = np.diff(np.r_[first, len(entries)])
-        lo, hi = self.lo[group], self.hi[group]
-        for j in range(ranks.shape[1]):
-            order = np.lexsort((ranks[:, j], group))
-            many = length > 1
-            lowest, last = first[many], (first + length)[many] - 1
-            lo[order[lowest], j] = ranks[order[lowest + 1], j]
-            hi[order[last], j] = ranks[order[last - 1], j]
-        return lo, hi
 
     def _dissolving(self, entries: Ints) -> Iterator[Offer]:
         """Every entry of a group joins the other one where it adds least, or is suppressed where that costs less."""

@@ -2,7 +2,12 @@
 select sqlanon_bounds(
     {request},
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
-    (select list(struct_pack(tuple := tuple, rows := rows, ranks := [{ranks}], codes := cast([] as bigint[]))) from encoded)
+    (
+        select list(struct_pack(
+            tuple := tuple, rows := rows, released := rows, ranks := [{ranks}], codes := cast([] as bigint[])
+        ))
+        from encoded
+    )
 ) as answer
 from guard
 where case when message is null then true else error(message) end

@@ -2,4 +2,5 @@
 select domain.rank, sum(tuples.rows) as rows
 from tuples
 join {domain} as domain on domain.value is not distinct from {key}
+where tuples.rows > 0
 group by domain.rank

@@ -2,5 +2,5 @@
 -- classes and tuples to compare.
 select sqlanon_divergence(
     (select list(struct_pack(rows := rows, lo := [{lo}], hi := [{hi}])) from boxes),
-    (select list(struct_pack(rows := rows, ranks := [{ranks}])) from encoded)
+    (select list(struct_pack(rows := rows, ranks := [{ranks}])) from encoded where rows > 0)
 ) as divergence

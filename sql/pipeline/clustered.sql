@@ -2,7 +2,10 @@
 select sqlanon_cluster(
     {request},
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
-    (select list(struct_pack(tuple := tuple, rows := rows, ranks := [{ranks}], codes := {codes})) from encoded)
+    (
+        select list(struct_pack(tuple := tuple, rows := {counted}, released := rows, ranks := [{ranks}], codes := {codes}))
+        from encoded
+    )
 ) as answer
 from guard
 where case when message is null then true else error(message) end

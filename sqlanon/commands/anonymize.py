@@ -20,7 +20,16 @@ from sqlanon.commands.arguments import (
     weight,
 )
 from sqlanon.demo import summary
-from sqlanon.policy import DEFAULT_METHOD, MAX_SUPPRESSION, OPTIONS, PARAMETERS, RANGES, REPRESENTATIONS, ROLES
+from sqlanon.policy import (
+    DEFAULT_METHOD,
+    MAX_SUPPRESSION,
+    OPTIONS,
+    PARAMETERS,
+    POPULATION,
+    RANGES,
+    REPRESENTATIONS,
+    ROLES,
+)
 from sqlanon.publish import refuse
 from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
@@ -49,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--grid", action="append", type=pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
     parser.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
+    parser.add_argument("--population", metavar="TABLE", help=POPULATION)
     parser.add_argument(f"--{MAX_SUPPRESSION.name.replace('_', '-')}", type=number, help=MAX_SUPPRESSION.help)
     parser.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
     parser.add_argument("--block-size", type=number, help="cluster so many distinct tuples at a time")
