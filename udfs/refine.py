@@ -26,6 +26,9 @@ Decided:
   the best clustering of all is returned. It may lose heat √k times what a cell loses that tells nothing, on average:
   on Adult, the best heat for k = 10 and 100 is then the same. Heat falls with the square of what is left of the budget,
   and is 0 in its last twentieth. It pays on long runs only.
+- With heat, a quarter of the steps offers windows (see windows.py) to wider pools. They take most of the time, and are
+  what gets a long search out of the arrangement of groups that it began with. Without heat, the same time gains more by
+  cuts. Groups of 2k rows or more, nearly all of which hold one tuple, are left out of these pools.
 - PMI says little about what is near, as a larger box may lose less by it: pools are made by MI, and a pool's tuples are
   ordered by PMI, each for its own sensitive value.
 - Without heat and seconds, it stops early after `PATIENCE` steps without any gain.
@@ -47,6 +50,7 @@ from sqlanon.udfs.boxes import Boxes, Singles, Space
 from sqlanon.udfs.method import Progress
 from sqlanon.udfs.peel import levels
 from sqlanon.udfs.problem import SUPPRESSED, Bools, Floats, Groups, Ints, Problem
+from sqlanon.udfs.windows import Lattice
 
 from sqlanon.udfs import costs, diversity
 
@@ -58,6 +62,10 @@ BLOCK = 64
 """Groups in a block, of which about half are in pools."""
 WIDTHS = (2, 2, 2, 2, 2, 2, 3, 3, 3, 1)
 """How many groups a pool has: one of these, drawn for each step."""
+WINDOWS = 0.25
+"""So many steps of a search with heat offer windows instead of cuts."""
+WIDER = (3, 4, 5, 6, 8, 12)
+"""How many groups a pool of windows has."""
 NOISE = 0.3
 """How much farther, at most, a group may seem than it is: pools then differ from step to step."""
 PATIENCE = 60
@@ -70,6 +78,8 @@ KEY = 2**40
 JITTER, PLACE = 12, 20
 """Bits of a random number and of an entry's place, below the key that entries are sorted by."""
 
+Entries = tuple[Ints, Ints, Ints, Ints]
+"""Pool, part, tuple and rows of each entry of a new clustering of pools."""
 Reals = npt.NDArray[np.floating[Any]]
 
 
@@ -130,9 +140,13 @@ class Budget:
 
 def _step(state: State, k: int, rng: np.random.Generator, step: int, heat: float) -> State:
     """Offer one new cut to each of some disjoint pools."""
+    if heat > 0 and k > 1 and rng.random() < WINDOWS:
+        pools = state.pools(min(int(rng.choice(WIDER)), state.count), rng)
+        pools = pools[(state.size[pools] < 2 * k).all(axis=1)]
+        return state.offer(pools, state.windows(pools, k, rng), k, heat, rng) if len(pools) else state
     width = 1 if step == 0 else int(rng.choice(WIDTHS))
     pools = state.pools(min(width, state.count), rng)
-    return state.offer(pools, k, Plan.draw(rng, pools.shape[1]), heat, rng)
+    return state.offer(pools, state.cuts(pools, k, Plan.draw(rng, pools.shape[1]), rng), k, heat, rng)
 
 
 class Table:
@@ -143,7 +157,8 @@ class Table:
         rates, self.value = costs.rates(problem, objective)
         self.space = Space(rates)
         self.points = self.space.points(problem.ranks)
-        self.guide = Space(costs.rates(problem, GUIDE)[0]) if objective in costs.PRIVATE else self.space
+        self.guides = costs.rates(problem, GUIDE)[0] if objective in costs.PRIVATE else rates
+        self.guide = Space(self.guides) if objective in costs.PRIVATE else self.space
         self.levels = [levels(attribute) for attribute in problem.attributes]
         self.own = costs.own(problem, rates, self.value)
         self.is_relative = bool(self.own.any())
@@ -154,6 +169,11 @@ class Table:
         """What a row loses on average if nothing is told."""
         # Keys are differences of two losses, of log2(rows) bits at most: whole numbers of 31 bits with their sign.
         self.scale = 2**29 / max(float(problem.weights.sum()) * max(1.0, math.log2(problem.rows)), 1e-300)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """What windows are found with."""
+        return Lattice(self.problem.ranks, self.guides, self.levels, self.guide, self.guide.points(self.problem.ranks))
 
 
 @dataclass(frozen=True)
@@ -268,14 +288,28 @@ class State:
         start = int(rng.integers(self.count - count * width + 1))
         return order[start : start + count * width].reshape(count, width)
 
-    def offer(self, pools: Ints, k: int, plan: Plan, heat: float, rng: np.random.Generator) -> State:
-        """This clustering, or that in which the pools that gain by their new cut, or lose little, have it."""
-        count = len(pools)
+    def cuts(self, pools: Ints, k: int, plan: Plan, rng: np.random.Generator) -> Entries:
+        """A new cut of each pool."""
         boxes = [self.box.take(groups) for groups in pools.T]
         before = self.charge[pools].sum(axis=1)
         price = before + (plan.price - 1) * (before - self.least[pools].sum(axis=1))
         price /= self.size[pools].sum(axis=1)
-        pool, part, tuples, rows = _recut(self.table, self._parts(pools), k, plan, boxes, price, rng)
+        return _recut(self.table, self._parts(pools), k, plan, boxes, price, rng)
+
+    def windows(self, pools: Ints, k: int, rng: np.random.Generator) -> Entries:
+        """The windows of each pool."""
+        groups = pools.ravel()
+        place, length = self._places(groups), self.length[groups]
+        row = np.repeat(np.arange(len(place)), self.rows[place])
+        group = np.repeat(np.arange(len(groups)), length)[row]
+        price = ((self.charge - self.least) / self.size)[groups]
+        return self.table.lattice.recut(group // pools.shape[1], group, self.tuple[place][row], price[group], k, rng)
+
+    def offer(self, pools: Ints, entries: Entries, k: int, heat: float, rng: np.random.Generator) -> State:
+        """This clustering, or that in which the pools that gain by their new groups, or lose little, have them."""
+        count = len(pools)
+        before = self.charge[pools].sum(axis=1)
+        pool, part, tuples, rows = entries
         new = State.of(self.table, part, tuples, rows)
         owner = np.full(int(part.max()) + 1, -1)
         owner[part] = pool
@@ -293,12 +327,16 @@ class State:
         stays[pools[is_better]] = False
         return self.only(stays) + new.only(is_better[owner])
 
+    def _places(self, groups: Ints) -> Ints:
+        """The places of the groups' entries, one group after the other."""
+        length = self.length[groups]
+        return np.repeat(self.first[groups] - np.cumsum(length) + length, length) + np.arange(length.sum())
+
     def _parts(self, pools: Ints) -> Parts:
         """The pools' entries, those of one tuple added up."""
         groups = pools.ravel()
-        length = self.length[groups]
-        place = np.repeat(self.first[groups] - np.cumsum(length) + length, length) + np.arange(length.sum())
-        pool = np.repeat(np.repeat(np.arange(len(pools)), pools.shape[1]), length)
+        place = self._places(groups)
+        pool = np.repeat(np.repeat(np.arange(len(pools)), pools.shape[1]), self.length[groups])
         tuples, rows = self.tuple[place], self.rows[place]
         # Only a tuple whose rows have parted can be in a pool twice.
         counts = self.table.problem.counts
@@ -369,7 +407,7 @@ class Parts:
 
 def _recut(
     table: Table, parts: Parts, k: int, plan: Plan, boxes: list[Boxes], price: Floats, rng: np.random.Generator
-) -> tuple[Ints, Ints, Ints, Ints]:
+) -> Entries:
     """Cut every part in two, and its parts again, while they have 2k rows. Pool, part, tuple and rows of each entry."""
     count = len(price)
     owner, base = np.arange(count), 0
