@@ -418,12 +418,12 @@ def _key(con: duckdb.DuckDBPyConnection, anon: str, name: str) -> tuple[str, str
     ((current, current_schema),) = run(con, "select current_database(), current_schema()")
     home = current_schema if quoted(current) == _database(anon) else "main"
     schema, table = (parts[0] if len(parts) == 2 else home), parts[-1]
-    is_plain = fold(schema) == "main" and "." not in table
-    return schema, table, table if is_plain else f"{_part(schema)}.{_part(table)}"
+    return schema, table, _part(table) if fold(schema) == "main" else f"{_part(schema)}.{_part(table)}"
 
 
 def _part(identifier: str) -> str:
-    return quoted(identifier) if "." in identifier or '"' in identifier else identifier
+    """The identifier as it can be given again: in quotes where it would be read as another without them."""
+    return identifier if split_name(identifier) == [identifier] else quoted(identifier)
 
 
 def _stored_names(con: duckdb.DuckDBPyConnection, anon: str) -> list[str]:

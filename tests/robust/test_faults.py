@@ -18,7 +18,8 @@ from sqlanon.failures import translated
 
 QUASI = ["age", "zip"]
 PEOPLE = (
-    "create table people as select i % 90 as age, (i % 7)::varchar as zip, md5(i::varchar) as illness from range({})"
+    "create table people as select i % 90 as age, (i % 7)::varchar as zip, md5(i::varchar) as illness "
+    "from range({}) as r(i)"
 )
 OPTIONS: dict[str, Any] = {"method": "peel", "sensitive": ["illness"], "kind": "view"}
 PROGRAM = f"""
