@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test format clean
+.PHONY: demo test format notebooks clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
@@ -17,6 +17,9 @@ test: $(VENV)/.developing  ## lint, types, tests
 format: $(VENV)/.developing
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+notebooks: $(VENV)/.developing  ## run examples/*.ipynb again and store what they show
+	$(BIN)/python tests/test_notebooks.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

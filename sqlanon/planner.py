@@ -281,7 +281,9 @@ def _clustered_sql(
         "is_strict": policy.several == "strict",
         "sensitive": [each.column for each in watched],
         "entity": policy.entity,
-        "distances": [each.attribute.number if each.attribute else each.distance for each in watched],
+        "distances": [
+            each.attribute.number if each.attribute and policy.t is not None else each.distance for each in watched
+        ],
         "seed": policy.seed,
         "has_population": policy.population is not None,
         "max_suppression": policy.max_suppression,

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-FILES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.*"))
+FILES = sorted(
+    file for file in (Path(__file__).resolve().parent.parent / "examples").glob("*.*") if file.suffix != ".ipynb"
+)
 
 
 def test_each_example_comes_as_sql_and_as_python() -> None:

@@ -172,6 +172,15 @@ def test_t_goes_by_order_for_numbers_by_hierarchy_where_there_is_one_and_else_eq
             release.verify()
 
 
+def test_a_sensitive_column_may_have_a_hierarchy_where_something_else_than_t_is_asked_for() -> None:
+    with duckdb.connect() as con:
+        sqlanon.load(con)
+        con.execute("create table people as select i as age, if(i % 2 = 0, 'a', 'b') as ill from range(4) as t(i)")
+        sqlanon.create_hierarchy(con, "ill", rows=[("a", "*"), ("b", "*"), ("c", "*")])
+        release = sqlanon.anonymize(con, "people", quasi=["age"], k=2, sensitive=["ill"], l=2)
+        assert release.proof["l"] == {"ill": 2.0}
+
+
 def test_values_outside_the_hierarchy_are_refused_where_t_is_asked_for_and_else_stand_alone() -> None:
     with sqlanon.connect() as con:
         con.execute("create table t as select i as age, ['a', 'b', 'c'][1 + i % 3] as ill from range(30) r(i)")
