@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test format notebooks clean
+.PHONY: demo test nightly format notebooks clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
@@ -13,6 +13,10 @@ test: $(VENV)/.developing  ## lint, types, tests
 	@rm -rf build/typed && mkdir -p build/typed && cp -r sqlanon build/typed/ && cp udfs/*.py build/typed/sqlanon/udfs/
 	cd build/typed && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p sqlanon
 	$(BIN)/python -m pytest -n auto
+
+nightly: $(VENV)/.developing  ## kills at a hundred moments each, and 20,000 fuzzed cases: an hour or two
+	$(BIN)/python tests/robust/kill.py --moments 100
+	$(BIN)/python tests/robust/fuzz.py --cases 20000
 
 format: $(VENV)/.developing
 	$(BIN)/ruff check --fix .

@@ -28,9 +28,10 @@ def sqlanon_command(line: str, folder: Path) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_python_sessions_print_what_the_readme_shows() -> None:
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "privacy.md"], ids=lambda page: page.name)
+def test_python_sessions_print_what_the_page_shows(page: Path) -> None:
     failures, tried = doctest.testfile(
-        str(README), module_relative=False, encoding="utf-8", optionflags=doctest.NORMALIZE_WHITESPACE
+        str(page), module_relative=False, encoding="utf-8", optionflags=doctest.NORMALIZE_WHITESPACE
     )
     assert failures == 0
     assert tried >= 10

@@ -1,0 +1,26 @@
+"""Some hundreds of the cases that fuzz.py runs by the ten thousand, new ones each time."""
+
+from __future__ import annotations
+
+import pytest
+from fuzz import FAMILIES, run_case
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+CASES = {"statements": 100, "noise": 100, "options": 100}
+"""How many of a family; 25 of the slower ones."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_whatever_is_asked_there_is_an_answer_or_an_error_of_ours(family: str) -> None:
+    @settings(
+        max_examples=CASES.get(family, 25),
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(number=st.integers(0, 2**32))
+    def one_case(number: int) -> None:
+        assert run_case(7, family, number) in ("answer", "refused")
+
+    one_case()
