@@ -26,6 +26,7 @@ METRICS = (
         "lm": "lower",
         "am": "lower",
         "dm": "lower",
+        "suppressed": "lower",
         "average_class_size": "lower",
         "mi_loss": "lower",
         "mi_utility": "higher",

@@ -230,7 +230,7 @@ def anonymize(
                 ((rows,),) = run(raw, f"select count(*) from {found.relation}")
                 proof["left_out"] = rows - proof["rows"]
             if promise.reached is not None and not policy.models:
-                _warn_of_homogeneous(raw, target.storage, promise, planned.source.spelt(policy.sensitive), proof)
+                _warn_of_homogeneous(raw, target, promise, planned.source.spelt(policy.sensitive), proof)
             measured = _measure(raw, planned, target, anon, learned)
         if target.name is not None:
             _register(raw, anon, target, planned, source, proof, measured, learned)
@@ -302,20 +302,24 @@ def prove(con: duckdb.DuckDBPyConnection, relation: str, promise: Promise, polic
 
 
 def _warn_of_homogeneous(
-    con: duckdb.DuckDBPyConnection, table: str, promise: Promise, sensitive: Sequence[str], proof: dict[str, Any]
+    con: duckdb.DuckDBPyConnection, target: _Target, promise: Promise, sensitive: Sequence[str], proof: dict[str, Any]
 ) -> None:
-    """Say how many people's sensitive values can be read off, where nothing was asked to prevent it."""
+    """Say how many people's sensitive values can be read off, where nothing was asked to prevent it, and where a stored
+    release's classes are named: a log is no place for what they print."""
     for column in sensitive:
-        ((classes, rows),) = run(con, homogeneous_sql(table, promise.printed, column))
+        asked = ", ".join(literal(each) for each in (target.name, list(promise.printed), column))
+        look = f", see FROM anon.model_violations({asked}, 'distinct_l', 2)" if target.name is not None else ""
+        ((classes, rows),) = run(con, homogeneous_sql(target.storage, promise.printed, column))
         if classes:
             log.warning(
                 "Nothing is asked of sensitive column '%s', such as l or t: in %s of %s classes, with %s of %s rows, "
-                "all have the same value",
+                "all have the same value%s",
                 column,
                 f"{classes:,}",
                 f"{proof['classes']:,}",
                 f"{rows:,}",
                 f"{proof['rows']:,}",
+                look,
             )
 
 

@@ -280,6 +280,10 @@ def test_a_sensitive_column_of_which_nothing_is_asked_is_warned_about(
         assert "'ill', such as l or t: in 1 of 2 classes, with 5 of 10 rows, all have the same value" in caplog.text
         assert "flu" not in caplog.text
         caplog.clear()
+        sqlanon.anonymize(con, str(path), ["age"], 5, sensitive=["ill"], name="public")
+        look = caplog.text.strip().partition(", see ")[2]
+        assert con.execute(look).fetchall() == [("1", 1.0)]
+        caplog.clear()
         sqlanon.anonymize(con, str(path), ["age"], 5, sensitive=["ill"], distinct_l=1)
         assert not caplog.records
     assert main(["anonymize", str(path), "--quasi", "age", "--sensitive", "ill"]) == 0

@@ -133,3 +133,10 @@ def test_methods_that_print_every_row_refuse_it(method: str) -> None:
     options = {"sensitive": ["diagnosis"], "l": 2} if method == "anatomy" else {}
     with pytest.raises(PolicyError, match=f"max_suppression is no option of {method}"):
         sqlanon.Policy(quasi=("age",), method=method, max_suppression=0.1, **options)
+
+
+def test_methods_are_compared_with_suppression(con: Con) -> None:
+    metrics = ["gcp", "suppressed"]
+    compared = sqlanon.compare(con, "people", ["age"], 5, methods="mondrian", metrics=metrics, max_suppression=0.2)
+    (cell,) = compared.cells
+    assert cell.measures["suppressed"] == pytest.approx(1 / 6)

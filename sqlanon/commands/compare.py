@@ -10,10 +10,11 @@ from pathlib import Path
 import sqlanon
 from sqlanon import engine, progress
 from sqlanon.commands import say
-from sqlanon.commands.arguments import add_database, add_quasi, columns, flat, pair, weight, whole_numbers
+from sqlanon.commands.arguments import add_database, add_quasi, columns, flat, number, pair, weight, whole_numbers
 from sqlanon.comparison import DEFAULT_KS, DEFAULT_METRICS, compare, require_writable
 from sqlanon.errors import InterruptedRunError
 from sqlanon.metrics import METRICS
+from sqlanon.policy import MAX_SUPPRESSION
 from sqlanon.udfs.methods import METHODS
 
 
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--l", type=float, help="no sensitive value may hold more than 1/l of a class")
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
     parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
+    parser.add_argument("--max-suppression", type=number, help=MAX_SUPPRESSION.help)
     parser.add_argument("--refine", action="store_true", default=None, help="polish every method's groups by a search")
     parser.add_argument("--seed", type=int, help="of the methods and of the sample")
     parser.add_argument("--sample", type=int, metavar="ROWS", help="compare on so many rows, drawn once")
@@ -65,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             l=arguments.l,
             hierarchies=dict(arguments.hierarchy or []),
             weights={column: weight(column, text) for column, text in arguments.weight or []},
+            max_suppression=arguments.max_suppression,
             refine=arguments.refine,
             start=False,
             seed=arguments.seed,
