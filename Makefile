@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test nightly format notebooks clean
+.PHONY: demo test nightly docs format notebooks clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
@@ -17,6 +17,10 @@ test: $(VENV)/.developing  ## lint, types, tests
 nightly: $(VENV)/.developing  ## kills at a hundred moments each, and 20,000 fuzzed cases: an hour or two
 	$(BIN)/python tests/robust/kill.py --moments 100
 	$(BIN)/python tests/robust/fuzz.py --cases 20000
+
+docs: $(VENV)/.developing  ## the documentation, as pages that need no network, in build/site
+	$(BIN)/python docs/make_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: $(VENV)/.developing
 	$(BIN)/ruff check --fix .

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from sqlanon.attributes import Attribute, attributes_of, with_ctes
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import our_errors, run
 from sqlanon.errors import DataError, PolicyError
+from sqlanon.frames import naming
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import box_ctes, encoding_ctes
 from sqlanon.policy import Policy
@@ -86,31 +87,31 @@ class Attacks:
 
 def attack(
     con: Any,
-    release: str | Release,
+    release: Any,
     *,
-    source: str | None = None,
+    source: Any = None,
     others: Sequence[str | Release] | None = None,
     knows: int = 1,
     **options: Any,
 ) -> Attacks:
     """Attack a release and say what came of it.
 
-    `release` is a stored release's name or a Release, or any table, file or query together with the `source` it was
-    made from and its policy as options: quasi, k, sensitive, l, keep, hierarchies, ranges. `others` are more releases
-    of the same source to intersect it with; by default the stored ones. `knows` is how many values of a sensitive
-    column the attacker can rule out for a person.
+    `release` is a stored release's name or a Release, or any table, file, query or frame together with the `source`
+    it was made from and its policy as options: quasi, k, sensitive, l, keep, hierarchies, ranges. `others` are more
+    releases of the same source to intersect it with; by default the stored ones. `knows` is how many values of a
+    sensitive column the attacker can rule out for a person.
     """
     if isinstance(knows, bool) or not isinstance(knows, int) or knows < 0:
         raise PolicyError(f"knows is {knows!r}; it must be a whole number of 0 or more")
     raw = unwrap(con)
-    with our_errors():
-        view = _View(raw, _target(raw, release, source, options))
+    with our_errors(), naming(raw) as named:
+        view = _View(raw, _target(raw, named, release, source, options))
         rows = [
             *_linkage(view),
             *(found for column in view.sensitive for found in _sensitive(view, column, knows)),
             _order(view),
             *_ends(view),
-            *(_intersection(view, _View(raw, other)) for other in _others(raw, view.target, others)),
+            *(_intersection(view, _View(raw, other)) for other in _others(raw, named, view.target, others)),
             *(_minimality(raw, view, column) for column in view.sensitive if view.policy.models),
         ]
     return Attacks(view.target.shown, tuple(rows))
@@ -127,32 +128,40 @@ class _Target:
 
 
 def _target(
-    con: duckdb.DuckDBPyConnection, release: str | Release, source: str | None, options: Mapping[str, Any]
+    con: duckdb.DuckDBPyConnection,
+    named: Callable[[Any], str],
+    release: Any,
+    source: Any,
+    options: Mapping[str, Any],
 ) -> _Target:
     given = {option: value for option, value in options.items() if value is not None}
-    if source is not None and isinstance(release, str):
-        return _Target(resolve(con, release).relation, release, source, Policy.of(given))
+    if source is not None and not isinstance(release, Release):
+        printed = resolve(con, named(release))
+        return _Target(printed.relation, printed.shown, named(source), Policy.of(given))
     if source is not None or given:
         listed = ", ".join(["source"] * (source is not None) + list(given))
         raise PolicyError(f"{listed}: a stored release has its own; for another table give source and quasi")
     found = open_release(con, release) if isinstance(release, str) else release
-    return _Target(found.table, found.name or "the release", found.source, found.policy)
+    return _Target(found.table, found.name or "the release", named(found.origin), found.policy)
 
 
 def _others(
-    con: duckdb.DuckDBPyConnection, target: _Target, asked: Sequence[str | Release] | None
+    con: duckdb.DuckDBPyConnection,
+    named: Callable[[Any], str],
+    target: _Target,
+    asked: Sequence[str | Release] | None,
 ) -> Iterator[_Target]:
     """The other releases of the same source: the ones asked for, or all stored ones that cover what they print."""
     if asked is not None:
         for release in asked:
-            other = _target(con, release, None, {})
+            other = _target(con, named, release, None, {})
             if other.source != target.source:
                 raise PolicyError(f"'{other.shown}' was made from another source than '{target.shown}'")
             yield other
         return
     stored = run(con, f"select name from {anon_schema(con)}.releases where source = $1 order by name", [target.source])
     for (release,) in stored:
-        other = _target(con, release, None, {})
+        other = _target(con, named, release, None, {})
         if other.relation != target.relation and _covers(other.policy):
             yield other
 

@@ -14,8 +14,11 @@ HINT = "call sqlanon.load(con) first"
 
 
 def unwrap(con: Any) -> duckdb.DuckDBPyConnection:
-    """The DuckDB connection behind whatever the caller holds: sqlanon.connect()'s wrapper, or DuckDB's own."""
-    inner = getattr(con, "duckdb", con)
+    """The DuckDB connection behind whatever the caller holds: sqlanon.connect()'s, ibis', dbt's or DuckDB's own."""
+    inner = con
+    for attribute in ("duckdb", "con", "_cursor"):
+        if not isinstance(inner, duckdb.DuckDBPyConnection):
+            inner = getattr(inner, attribute, inner)
     if not isinstance(inner, duckdb.DuckDBPyConnection):
         raise CatalogError(f"Expected a duckdb connection, got {type(con).__name__}")
     return inner

@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
+import duckdb
+
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import our_errors, run
+from sqlanon.frames import naming
 from sqlanon.hierarchy import hierarchies
 from sqlanon.models import Asked, asked_of, sensitive_of
 from sqlanon.policy import Policy
 from sqlanon.promises import equal_rows
-from sqlanon.sources import resolve
+from sqlanon.sources import Source, resolve
 from sqlanon.sqltext import name, names
 
 
@@ -52,7 +55,7 @@ class Check:
 @our_errors()
 def check(
     con: Any,
-    source: str,
+    source: Any,
     quasi: Sequence[str],
     k: int = 5,
     *,
@@ -60,17 +63,21 @@ def check(
     entity: str | None = None,
     **models: Any,
 ) -> Check:
-    """Check a table, file or query as it is printed: the smallest class, and what sensitive columns reach.
+    """Check a table, file, query or frame as it is printed: the smallest class, and what sensitive columns reach.
 
     Models are asked for by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on. With an `entity`,
     such as a patient's number that the table has, k, l and alpha count people instead of rows.
     """
     policy = Policy.of({"quasi": quasi, "sensitive": sensitive, "entity": entity, **models})
     raw = unwrap(con)
+    with naming(raw) as named:
+        return _counted(raw, resolve(raw, named(source)), k, policy)
+
+
+def _counted(raw: duckdb.DuckDBPyConnection, found: Source, k: int, policy: Policy) -> Check:
     anon = anon_schema(raw)
-    found = resolve(raw, source)
-    (counted,) = found.spelt([entity]) if entity is not None else (None,)
-    promise = equal_rows(found.spelt(quasi), counted)
+    (counted,) = found.spelt([policy.entity]) if policy.entity is not None else (None,)
+    promise = equal_rows(found.spelt(policy.quasi), counted)
     columns = sensitive_of(found, policy, hierarchies(raw, anon), anon)
     ((smallest, classes, rows),) = run(raw, promise.proof(found.relation))
     size = "count(*)" if counted is None else f"count(distinct {name(counted)})"

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from numbers import Integral
@@ -20,6 +20,7 @@ from sqlanon.attributes import attributes_of
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import is_in_transaction, now, our_errors, run, transaction
 from sqlanon.errors import DataError, InterruptedRunError, PolicyError, SqlanonError, not_one_of
+from sqlanon.frames import label, naming, readable
 from sqlanon.hierarchy import hierarchies
 from sqlanon.metrics import METRICS, PRIVATE, is_lower_better
 from sqlanon.policy import PARAMETERS, ROLES, Policy
@@ -107,13 +108,14 @@ class Comparison:
     id: str = ""
     rows: int = 0
     cells: list[Cell] = field(default_factory=list)
+    frame: Any = None
 
     def run(self) -> Comparison:
         """Run the cells that are not stored yet. Interrupted, it goes on there when it is run again."""
         if is_in_transaction(self.con):
             raise SqlanonError("A comparison stores its cells one by one: commit or roll back your transaction first")
         self.cells = []
-        with our_errors(), self._same_rows() as table:
+        with our_errors(), naming(self.con) as named, self._same_rows(named) as table:
             anon = anon_schema(self.con)
             stored = {} if self.fresh else self._stored(anon)
             self.fresh = False  # what this run stores is not run again
@@ -287,9 +289,9 @@ class Comparison:
         return [page, *pictures]
 
     @contextmanager
-    def _same_rows(self) -> Iterator[str]:
+    def _same_rows(self, named: Callable[[Any], str]) -> Iterator[str]:
         """The rows for all cells, in a temporary table; sets `rows` and `id`."""
-        source, policy = resolve(self.con, self.source), self.policy
+        source, policy = resolve(self.con, named(self.source if self.frame is None else self.frame)), self.policy
         columns = source.spelt([column for role in ROLES for column in getattr(policy, role)])
         attributes = attributes_of(source, policy, hierarchies(self.con, anon_schema(self.con)), anon_schema(self.con))
         table = f"temp.sqlanon_compared_{next(_numbers)}"
@@ -394,7 +396,7 @@ class Comparison:
 
 def compare(
     con: Any,
-    source: str,
+    source: Any,
     quasi: Any,
     k: int | Iterable[int] = DEFAULT_KS,
     *,
@@ -432,8 +434,12 @@ def compare(
     _refuse_unused(given, chosen)
     raw = unwrap(con)
     policy = next(cell.policy for cell in asked if cell.policy)
-    sensitive = resolve(raw, source).spelt(policy.sensitive)
-    comparison = Comparison(raw, source, _chosen_metrics(metrics, sensitive), asked, sample, timeout, fresh)
+    source = readable(source)
+    with naming(raw) as named:
+        sensitive = resolve(raw, named(source)).spelt(policy.sensitive)
+    chosen_metrics = _chosen_metrics(metrics, sensitive)
+    frame = None if isinstance(source, str) else source
+    comparison = Comparison(raw, label(source), chosen_metrics, asked, sample, timeout, fresh, frame=frame)
     return comparison.run() if start else comparison
 
 

@@ -19,6 +19,7 @@ import duckdb
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import our_errors, run
 from sqlanon.errors import PolicyError
+from sqlanon.frames import label, naming
 from sqlanon.hierarchy import hierarchies
 from sqlanon.policy import Policy
 from sqlanon.sources import TEXT, WHOLE, Source, TypeFamily, resolve, type_family
@@ -175,8 +176,8 @@ class Detection:
         return "\n".join(lines) + "\n"
 
 
-def detect(con: Any, source: str, *, size: int = 3, share: float = 0.05, hint: str = "") -> Detection:
-    """Find which columns of a table, file or query single people out, and suggest a role for each.
+def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: str = "") -> Detection:
+    """Find which columns of a table, file, query or frame single people out, and suggest a role for each.
 
     A set of up to `size` columns identifies if more than `share` of the rows have a combination of their own in it; of
     the identifying sets the smallest are told, those without a smaller one inside. Columns taken for identifiers are in
@@ -189,23 +190,24 @@ def detect(con: Any, source: str, *, size: int = 3, share: float = 0.05, hint: s
         raise PolicyError(f"share is {share!r}; it must be a number from 0 to less than 1")
     raw = unwrap(con)
     anon = anon_schema(raw)
-    table = resolve(raw, source, hint)
-    with our_errors(), _hashed(raw, table) as hashed:
-        ((rows,),) = run(raw, f"select count(*) from {hashed}")
-        measure = _Counter(raw, hashed, table.columns, rows)
-        looks = _looks(raw, table)
-        singles = measure.count([(number,) for number in range(len(table.columns))])
-        columns = [_with_role(found, table, looks.get(number)) for number, found in enumerate(singles)]
-        candidates = [n for n, found in enumerate(columns) if found.role != "identifier" and found.distinct > 1]
-        richest = sorted(sorted(candidates, key=lambda n: -columns[n].distinct)[:MOST_COLUMNS])
-        sets, untested = _identifying(measure, {n: columns[n] for n in richest}, size, share)
+    with our_errors(), naming(raw) as named:
+        table = resolve(raw, named(source), hint)
+        with _hashed(raw, table) as hashed:
+            ((rows,),) = run(raw, f"select count(*) from {hashed}")
+            measure = _Counter(raw, hashed, table.columns, rows)
+            looks = _looks(raw, table)
+            singles = measure.count([(number,) for number in range(len(table.columns))])
+            columns = [_with_role(found, table, looks.get(number)) for number, found in enumerate(singles)]
+            candidates = [n for n, found in enumerate(columns) if found.role != "identifier" and found.distinct > 1]
+            richest = sorted(sorted(candidates, key=lambda n: -columns[n].distinct)[:MOST_COLUMNS])
+            sets, untested = _identifying(measure, {n: columns[n] for n in richest}, size, share)
     known = {fold(hierarchy.name) for hierarchy in hierarchies(raw, anon)}
     postcodes = [
         column
         for column in (found.columns[0] for found in columns if found.role == "quasi")
         if table.types[column] == "VARCHAR" and _matches(_POSTCODES, column) and fold(column) not in known
     ]
-    return Detection(source, rows, size, share, tuple(columns), tuple(sets), untested, tuple(postcodes))
+    return Detection(label(source), rows, size, share, tuple(columns), tuple(sets), untested, tuple(postcodes))
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from sqlanon.promises import mapped_rows
 from sqlanon.pseudonyms import set_instance_key, token_of
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, name, render
+from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
 from sqlanon.version import SCHEMA_VERSION, __version__
 
@@ -90,6 +91,12 @@ MACROS = (
     "metrics/wmi_utility.sql",
 )
 """The macros' files in an order in which each finds what it uses."""
+
+MEASURED_BY = (
+    Parameter("beta", 0.0, "how much more steps near the top of a hierarchy cost in the distortion"),
+    Parameter("mi_weight", 0.5, "the share of MI in wmi_utility", high=1.0),
+)
+"""What anon.measure takes beside the options of a policy."""
 
 UPGRADES: dict[int, str] = {}
 """From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
@@ -186,7 +193,7 @@ def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
 def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     options = json.loads(request)
     table, source = options.pop("t"), options.pop("source")
-    beta, mi_weight = literal(float(options.pop("beta"))), literal(float(options.pop("mi_weight")))
+    beta, mi_weight = (literal(measure.check(options.pop(measure.name))) for measure in MEASURED_BY)
     if source is None:
         raise PolicyError("source is missing: name the table that was anonymized, source := 'patients'")
     policy = Policy.of(options)

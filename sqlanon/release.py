@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from sqlanon.errors import (
     SqlanonError,
     not_one_of,
 )
+from sqlanon.frames import label, naming, readable
 from sqlanon.hierarchy import hierarchies
 from sqlanon.measure import PARTS, encoding_ctes, measurement, measures_sql
 from sqlanon.models import asked_of, homogeneous_sql, sensitive_of
@@ -38,7 +40,10 @@ from sqlanon.udfs.methods import METHODS
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
+    import ibis
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 log = logging.getLogger("sqlanon")
 
@@ -71,6 +76,13 @@ class Release:
     measured: dict[str, float] = field(repr=False)
     learned: dict[str, Any] = field(repr=False)
     sql: str = field(repr=False)
+    frame: Any = field(default=None, repr=False, compare=False)
+    """The frame that was anonymized, if it was one. A stored release that is opened again does not know it."""
+
+    @property
+    def origin(self) -> Any:
+        """What was anonymized: the name or query in `source`, or the frame."""
+        return self.source if self.frame is None else self.frame
 
     def relation(self) -> duckdb.DuckDBPyRelation:
         """The release as a DuckDB relation."""
@@ -82,6 +94,23 @@ class Release:
             self._refuse_changed(self.table)
             frame: pd.DataFrame = self.relation().df()
         return frame
+
+    def pl(self) -> pl.DataFrame:
+        """The release as a polars frame."""
+        _require("polars")
+        frame: pl.DataFrame = self.relation().pl()
+        return frame
+
+    def arrow(self) -> pa.Table:
+        """The release as an Arrow table."""
+        return self.relation().to_arrow_table()
+
+    def ibis(self) -> ibis.Table:
+        """The release as an ibis table in memory, for expressions on any backend.
+
+        A stored release is also a table of its database: `backend.table("patients_public")`.
+        """
+        return _require("ibis", "ibis-framework[duckdb]").memtable(self.arrow())
 
     def metrics(self) -> dict[str, float]:
         """What the release lost, as measured when it was made: gcp, lm, precision and so on.
@@ -154,19 +183,23 @@ class Release:
 
     def _prove(self, tables: Mapping[str, str]) -> dict[str, Any]:
         """What holds of the release as it stands in these tables."""
-        table, *beside = tables.values()
-        self._refuse_changed(table)
+        self._refuse_changed(next(iter(tables.values())))
         method = METHODS[self.policy.method]
         if method.is_exact:
             promise = groups_apart()
         elif method.is_homogeneous and self.policy.population is None:
             promise = equal_rows(self.printed, _entity(self.relation().columns, self.policy))
         else:
-            source, anon = resolve(self.con, self.source), anon_schema(self.con)
-            if self.policy.population is not None:
-                source = source.among(resolve(self.con, self.policy.population), self.policy.quasi)
-            attributes = attributes_of(source, self.policy, hierarchies(self.con, anon), anon)
-            promise = promise_of(self.policy, attributes, source)
+            with naming(self.con) as named:
+                source, anon = resolve(self.con, named(self.origin)), anon_schema(self.con)
+                if self.policy.population is not None:
+                    source = source.among(resolve(self.con, self.policy.population), self.policy.quasi)
+                attributes = attributes_of(source, self.policy, hierarchies(self.con, anon), anon)
+                return self._proved(tables, promise_of(self.policy, attributes, source))
+        return self._proved(tables, promise)
+
+    def _proved(self, tables: Mapping[str, str], promise: Promise) -> dict[str, Any]:
+        table, *beside = tables.values()
         proof = prove(self.con, _whole(table, beside[0] if beside else None, self.policy), promise, self.policy)
         # What is not printed was counted when the source was at hand.
         return proof | {fact: self.proof[fact] for fact in UNPRINTED if fact in self.proof}
@@ -174,7 +207,7 @@ class Release:
 
 def anonymize(
     con: Any,
-    source: str,
+    source: Any,
     quasi: Any = None,
     k: int | None = None,
     *,
@@ -185,13 +218,13 @@ def anonymize(
     key: bytes | None = None,
     **options: Any,
 ) -> Release:
-    """Anonymize a table or query and return the verified release.
+    """Anonymize a table, query or frame and return the verified release.
 
-    `source` is a table's name or a SELECT. The policy is given as options (quasi, k, method, sensitive, keep,
-    hierarchies, weights, ranges, seed and the method's own parameters) or as a Policy. With a `name` the release is
-    stored in the database, as a table or as a view over a stored table, with an entry in `anon.releases`; without one
-    it lives in a temporary table of this connection. `key` is for `pseudonymize`; without one it is that of
-    `sqlanon.set_key` or of the environment.
+    `source` is a table's name, a SELECT, or a frame: pandas, polars, Arrow, ibis or a DuckDB relation. The policy is
+    given as options (quasi, k, method, sensitive, keep, hierarchies, weights, ranges, seed and the method's own
+    parameters) or as a Policy. With a `name` the release is stored in the database, as a table or as a view over a
+    stored table, with an entry in `anon.releases`; without one it lives in a temporary table of this connection.
+    `key` is for `pseudonymize`; without one it is that of `sqlanon.set_key` or of the environment.
     """
     given = {option: value for option, value in {"quasi": quasi, "k": k, **options}.items() if value is not None}
     if policy is None:
@@ -200,14 +233,14 @@ def anonymize(
         raise SqlanonError(f"Give a policy or its options, not both ({', '.join(given)})")
     if kind not in KINDS:
         raise SqlanonError(not_one_of("kind", kind, KINDS))
-    raw = unwrap(con)
+    raw, source = unwrap(con), readable(source)
     progress.watch_interrupts()
     if key is not None and not policy.pseudonymize:
         raise SqlanonError("There is a key but nothing to pseudonymize: pseudonymize = ['patient_id']")
-    with our_errors(), _key_named(raw, policy, key) as token_of_key, transaction(raw):
+    with our_errors(), _key_named(raw, policy, key) as token_of_key, naming(raw) as named, transaction(raw):
         anon = anon_schema(raw)
         target = _Target.named(raw, anon, name, kind, replace)
-        with _steady(raw, source) as found, _people(raw, policy) as people:
+        with _steady(raw, named(source)) as found, _people(raw, policy) as people:
             if people is not None:
                 found = found.among(people, policy.quasi)
             token = await_report()
@@ -233,8 +266,29 @@ def anonymize(
                 _warn_of_homogeneous(raw, target, promise, planned.source.spelt(policy.sensitive), proof)
             measured = _measure(raw, planned, target, anon, learned)
         if target.name is not None:
-            _register(raw, anon, target, planned, source, proof, measured, learned)
-    return Release(raw, name, source, target.shown, planned.printed, policy, proof, measured, learned, planned.sql)
+            _register(raw, anon, target, planned, label(source), proof, measured, learned)
+    frame = None if isinstance(source, str) else source
+    return Release(
+        raw,
+        name,
+        label(source),
+        target.shown,
+        planned.printed,
+        policy,
+        proof,
+        measured,
+        learned,
+        planned.sql,
+        frame,
+    )
+
+
+def _require(module: str, package: str | None = None) -> Any:
+    """A library that is only needed by those who use it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise SqlanonError(f"This needs {module}: pip install '{package or module}'") from None
 
 
 @contextmanager

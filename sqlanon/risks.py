@@ -12,25 +12,31 @@ import duckdb
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import our_errors, run
 from sqlanon.errors import PolicyError
+from sqlanon.frames import naming
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, names
 
 _numbers = itertools.count(1)
 
 
-def risk(con: Any, source: str, quasi: Sequence[str], *, population: str | None = None) -> dict[str, float | None]:
-    """The measures of anon.risk by name. Each of source and population is a table, file or query as it is printed."""
+def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None) -> dict[str, float | None]:
+    """The measures of anon.risk by name. Each of source and population is a table, file, query or frame, as printed."""
     if not quasi:
         raise PolicyError("quasi is empty: name the columns that could identify a person")
     raw = unwrap(con)
     anon = anon_schema(raw)
-    with our_errors(), _named(raw, source, quasi) as table, _named(raw, population, quasi) as people:
+    with (
+        our_errors(),
+        naming(raw) as named,
+        _columns(raw, named(source), quasi) as table,
+        _columns(raw, None if population is None else named(population), quasi) as people,
+    ):
         arguments = f"{literal(table)}, {literal(list(quasi))}, population := {literal(people)}"
         return dict(run(raw, f"select measure, value from {anon}.risk({arguments})"))
 
 
 @contextmanager
-def _named(con: duckdb.DuckDBPyConnection, asked: str | None, quasi: Sequence[str]) -> Iterator[str | None]:
+def _columns(con: duckdb.DuckDBPyConnection, asked: str | None, quasi: Sequence[str]) -> Iterator[str | None]:
     """A name that the macro can read the columns of a table, file or query by; None for none."""
     if asked is None:
         yield None

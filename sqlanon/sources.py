@@ -11,6 +11,7 @@ import duckdb
 
 from sqlanon.engine import run
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
+from sqlanon.frames import FRAME, PREFIX
 from sqlanon.sqltext import fold, literal, name, query_or_none, split_name
 
 
@@ -110,6 +111,8 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
 
     Names are looked up in the catalog, not tried: a query that fails would abort the caller's transaction.
     """
+    if asked == FRAME:
+        raise CatalogError("The release was made from a frame, which has no name to be read by again: give the frame")
     if not isinstance(asked, str) or not asked.strip():
         raise CatalogError("The source is empty: give a table's name or a query")
     if (query := query_or_none(asked)) is not None:
@@ -120,7 +123,8 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         known = [table for (table,) in tables]
         raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
     try:
-        return Source(relation, asked, _types(con, f"from {relation}"), _is_table(con, relation))
+        shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
+        return Source(relation, shown, _types(con, f"from {relation}"), _is_table(con, relation))
     except duckdb.Error as problem:
         raise CatalogError(f"'{asked}' cannot be read: {_first_line(problem)}") from problem
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from sqlanon.engine import run
 from sqlanon.errors import DataError, PolicyError, SqlanonError
+from sqlanon.frames import naming
 from sqlanon.release import Release
-from sqlanon.sources import resolve
+from sqlanon.sources import Source, resolve
 from sqlanon.sqltext import name
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.nearest import one_nn_error
@@ -47,7 +48,11 @@ class Task:
 
 def predict(release: Release, target: str, seed: int = 0) -> Task:
     """Train on the original and on the release to predict the target, a sensitive or kept column, from the rest."""
-    source = resolve(release.con, release.source)
+    with naming(release.con) as named:
+        return _predicted(release, resolve(release.con, named(release.origin)), target, seed)
+
+
+def _predicted(release: Release, source: Source, target: str, seed: int) -> Task:
     (column,) = source.spelt([target])
     quasi = source.spelt(release.policy.quasi)
     if column in quasi:

@@ -73,7 +73,8 @@ def test_check_reads_a_table_of_a_database_without_writing_to_it(
     assert main(["check", "patients", "--db", str(database), "--quasi", QUASI, "--k", "2", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found == {
-        "rows": 16, "classes": 16, "k": 1, "asked_k": 2, "violations": 16, "reached": {}, "asked": {}, "holds": False
+        "source": "patients", "rows": 16, "classes": 16, "k": 1, "asked_k": 2, "violations": 16, "reached": {},
+        "asked": {}, "holds": False,
     }  # fmt: skip
     assert database.read_bytes() == before
 

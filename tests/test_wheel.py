@@ -58,5 +58,7 @@ def test_every_macro_file_is_loaded_and_every_step_is_used() -> None:
     for file in tree("sql") - macros:
         step = file.removeprefix("sql/")
         is_one_of_several = step.rsplit("_", 1)[0] + "_{" in python
-        is_model = step in {f"models/{model}.sql" for model in (*MODELS, *(f"t_{way}" for way in DISTANCES))}
+        of_people = (f"{model}_people" for model in MODELS if MODELS[model].counts_people)
+        models = (*MODELS, *(f"t_{way}" for way in DISTANCES), *of_people)
+        is_model = step in {f"models/{model}.sql" for model in models}
         assert is_one_of_several or is_model or step in python, f"{step} is used by nobody"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,7 @@ class Parameter:
                 raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
             return value.lower()
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        is_inside = is_number and math.isfinite(value) and self.low <= value <= self.high
+        is_inside = is_number and self.low <= value <= min(self.high, sys.float_info.max)
         if not is_inside or (self.is_whole and value != int(value)):
             raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
         return int(value) if self.is_whole else float(value)

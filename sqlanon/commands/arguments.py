@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,12 @@ def weight(column: str, text: str) -> float:
         raise PolicyError(f"weights: '{column}' must have a number above 0") from None
 
 
-def attach(con: sqlanon.Connection, arguments: argparse.Namespace, command: str) -> bool:
+def attach(con: sqlanon.Connection, arguments: argparse.Namespace, sources: Sequence[str], command: str) -> bool:
     """Attach the database, if one is named, as `checked`; nothing is written to it."""
     if arguments.db is None:
-        if arguments.source.lower().endswith((".duckdb", ".db")):
-            raise CatalogError(f"Which table of '{arguments.source}'? sqlanon {command} TABLE --db {arguments.source}")
+        for source in sources:
+            if source.lower().endswith((".duckdb", ".db")):
+                raise CatalogError(f"Which table of '{source}'? sqlanon {command} TABLE --db {source}")
         return False
     if not Path(arguments.db).is_file():
         raise CatalogError(f"There is no database '{arguments.db}'")

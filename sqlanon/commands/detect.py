@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     with sqlanon.connect() as con:
-        if attach(con, arguments, "detect"):
+        if attach(con, arguments, [arguments.source], "detect"):
             engine.run(con.duckdb, "use checked.main")
         found = sqlanon.detect(con, arguments.source, size=arguments.size, share=arguments.share)
         if arguments.json:

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     with sqlanon.connect() as con:
         source, population = arguments.source, arguments.population
-        if attach(con, arguments, "risk"):
+        if attach(con, arguments, [arguments.source], "risk"):
             source, population = attached(source), population and attached(population)
         found = sqlanon.risk(con, source, flat(arguments.quasi), population=population)
     if arguments.json:

@@ -25,7 +25,7 @@ from sqlanon.udfs.methods import METHODS
 from wild import ENDLESS, INJECTION, JUNK, NAMES, TAME, any_option, fitting, known_types
 
 import sqlanon
-from sqlanon.cli import _create_hierarchy
+from sqlanon.commands.arguments import create_hierarchy
 from sqlanon.errors import SqlanonError
 from sqlanon.policy import Job, Policy
 from sqlanon.sqltext import literal
@@ -132,7 +132,8 @@ def random_policy(rng: random.Random, columns: list[str], size: int, is_tame: bo
         if options.get("sensitive") and rng.random() < 0.6:
             option = rng.choice(["l", "distinct_l", "entropy_l", "alpha", "t", "basic_beta", "enhanced_beta", "delta"])
         else:
-            option = rng.choice(["ranges", "represent", "refine", "block_size", "seed", "several", "t_distance"])
+            names = ["ranges", "represent", "refine", "block_size", "seed", "several", "t_distance", "max_suppression"]
+            option = rng.choice([*names, "entity", "population"])
         options.setdefault(option, fitting(rng, option))
     if rng.random() < 0.1 * wildness:
         option, value = any_option(rng)
@@ -184,13 +185,14 @@ def _is_plain(value: Any) -> bool:
 def check_release(con: sqlanon.Connection, release: sqlanon.Release, size: int) -> None:
     """Count the printed classes in Python; what the release says of itself is not believed."""
     policy, method = release.policy, METHODS[release.policy.method]
-    if release.verify() != release.proof:
+    if policy.entity is None and release.verify() != release.proof:
         raise Wrong("verifying again finds something else")
     described = [row[0] for row in con.execute(f"describe from {release.table}").fetchall()]
     rows = con.execute(f"select columns(*)::varchar from {release.table}").fetchall()
-    if len(rows) != size:
-        raise Wrong(f"{size} rows became {len(rows)}")
-    if not method.is_homogeneous:
+    left_out = release.proof.get("left_out", 0)
+    if len(rows) != size - left_out:
+        raise Wrong(f"{size} rows became {len(rows)}, and {left_out} are said to be left out")
+    if not method.is_homogeneous or policy.population is not None:
         return
     printed = [described.index(column) for column in release.printed]
     classes: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
@@ -199,6 +201,8 @@ def check_release(con: sqlanon.Connection, release: sqlanon.Release, size: int) 
     smallest = min(map(len, classes.values()))
     if smallest < policy.k:
         raise Wrong(f"a printed class has {smallest} rows, k is {policy.k}")
+    if left_out or policy.entity is not None:
+        return
     folded = {column.lower(): place for place, column in enumerate(described)}
     for column in policy.sensitive:
         place = folded[column.lower()]
@@ -224,8 +228,9 @@ def checks(rng: random.Random, folder: Path) -> None:
     others = [column for column in columns if column not in quasi][:2]
     what = rng.choice(["check", "risk", "detect", "bound", "classes"])
     if what == "check":
-        options = dict([any_option(rng)]) if rng.random() < 0.3 else {}
-        sqlanon.check(con, "wild", quasi, 2, **{"sensitive": others, **options})
+        option, value = any_option(rng)
+        given = {option: value} if rng.random() < 0.3 and option not in ("quasi", "k", "source") else {}
+        sqlanon.check(con, "wild", quasi, 2, **{"sensitive": others, **given})
     elif what == "risk":
         sqlanon.risk(con, "wild", quasi)
     elif what == "detect":
@@ -382,7 +387,7 @@ def policies(rng: random.Random, folder: Path) -> None:
     job = Job.from_toml(path)
     con = connection()
     for name, definition in job.define.items():
-        _create_hierarchy(con, name, dict(definition))
+        create_hierarchy(con, name, dict(definition))
     if job.source is not None and rng.random() < 0.2:
         sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name)
 

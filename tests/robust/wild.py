@@ -201,6 +201,9 @@ def fitting(rng: random.Random, option: str) -> Any:
         "seed": [0, 1, 2**40],
         "block_size": [100, 101, 1000],
         "k": [2, 3, 4, 5],
+        "max_suppression": [0, 0.02, 0.3, 1],
+        "entity": ["age", "zip", "ill"],
+        "population": ["wild", "people", "from people"],
     }
     if option in words:
         return rng.choice(words[option])

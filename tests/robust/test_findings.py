@@ -1,0 +1,48 @@
+"""What fuzzing and crowds have found, each as the case that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sqlanon
+from sqlanon.errors import PolicyError
+
+
+@pytest.fixture
+def con() -> Iterator[sqlanon.Connection]:
+    with sqlanon.connect() as connection:
+        connection.execute("create table people as select i % 5 as age, i % 3 as ill from range(20) as r(i)")
+        yield connection
+
+
+@pytest.mark.parametrize("name", ["Age ", '"', "x.y", " ", 'a "b"', "plain"])
+def test_a_release_can_be_opened_and_dropped_by_the_name_that_the_catalog_shows(
+    con: sqlanon.Connection, name: str
+) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'
+    sqlanon.anonymize(con, "people", ["age"], 4, name=quoted)
+    ((stored,),) = con.execute("select name from anon.releases").fetchall()
+    assert sqlanon.open_release(con, stored).verify()["rows"] == 20
+    sqlanon.drop_release(con, stored)
+    assert con.execute("select count(*) from anon.releases").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf")])
+def test_a_number_beyond_all_floats_is_out_of_range(value: float) -> None:
+    with pytest.raises(PolicyError, match="it must be a number"):
+        sqlanon.Policy.of({"quasi": ["age"], "sensitive": ["ill"], "l": value})
+
+
+@pytest.mark.parametrize("option", ["beta := 'x'", "mi_weight := 'x'", "mi_weight := 7"])
+def test_measuring_by_something_else_than_a_number_is_an_error_in_words(con: sqlanon.Connection, option: str) -> None:
+    with pytest.raises(duckdb.Error, match=r"(beta|mi_weight) is .*; it must be a number"):
+        con.duckdb.execute(f"from anon.measure('people', source := 'people', quasi := ['age'], {option})")
+
+
+def test_a_published_file_names_each_model_once(con: sqlanon.Connection, tmp_path: Path) -> None:
+    release = sqlanon.anonymize(con, "people", ["age"], 4, sensitive=["ill"], distinct_l=2, alpha=0.6)
+    assert release.publish(tmp_path / "out.duckdb")["property"] == "k-anonymity, distinct_l = 2, alpha = 0.6"
