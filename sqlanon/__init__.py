@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sqlanon.comparison import Comparison, compare
     from sqlanon.connection import Connection, connect
     from sqlanon.detection import Detection, detect
+    from sqlanon.displays import show_hierarchy
     from sqlanon.errors import BrokenPromiseError, SqlanonError
     from sqlanon.hierarchy import create_hierarchy, drop_hierarchy
     from sqlanon.loading import load, set_key
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sqlanon.pseudonyms import create_key, read_key
     from sqlanon.publish import open_readonly
     from sqlanon.release import Release, anonymize, drop_release, open_release
+    from sqlanon.reports import report
     from sqlanon.risks import risk
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet unless the caller listens
@@ -29,6 +31,7 @@ _MODULES = {
     "comparison": ("Comparison", "compare"),
     "connection": ("Connection", "connect"),
     "detection": ("Detection", "detect"),
+    "displays": ("show_hierarchy",),
     "errors": ("BrokenPromiseError", "SqlanonError"),
     "hierarchy": ("create_hierarchy", "drop_hierarchy"),
     "loading": ("load", "set_key"),
@@ -36,6 +39,7 @@ _MODULES = {
     "pseudonyms": ("create_key", "read_key"),
     "publish": ("open_readonly",),
     "release": ("Release", "anonymize", "drop_release", "open_release"),
+    "reports": ("report",),
     "risks": ("risk",),
 }
 """Where each name is. It is imported when it is first used, so that `sqlanon --help` need not wait for DuckDB."""
@@ -66,8 +70,10 @@ __all__ = [
     "open_readonly",
     "open_release",
     "read_key",
+    "report",
     "risk",
     "set_key",
+    "show_hierarchy",
 ]
 
 

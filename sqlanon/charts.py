@@ -1,7 +1,7 @@
 """Three charts of a comparison: loss against k, loss against time, and the frontier of risk and utility.
 
-Needs matplotlib: pip install 'sqlanon[plot]'. The best few methods have a colour and a marker, told apart by people who
-do not see red and green; the rest are grey, and all are named where they stand.
+Needs matplotlib: pip install 'sqlanon[report]'. The best few methods have a colour and a marker, told apart by people
+who do not see red and green; the rest are grey, and all are named where they stand.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise SqlanonError("Charts need matplotlib: pip install 'sqlanon[plot]'") from None
+        raise SqlanonError("Pictures need matplotlib: pip install 'sqlanon[report]'") from None
 
 
 def draw(comparison: Comparison, chart: str, dark: bool = False) -> Figure:

@@ -39,6 +39,10 @@ COMMANDS = {
         "write a stored release to a new duckdb, csv or parquet file that holds nothing else",
         "sqlanon publish patients_public --db hospital.duckdb -o patients_public.parquet",
     ),
+    "report": (
+        "write one HTML file about a release or any table: what holds, what was lost, what is not protected",
+        "sqlanon report patients_public --db hospital.duckdb -o report.html",
+    ),
     "compare": (
         "run methods against each other on the same rows: loss, time and risk as tables, charts and JSON",
         "sqlanon compare people.csv --quasi age,zip,sex --k 5,10,20 --methods auto,kacpc,mondrian -o comparison.html",
@@ -67,13 +71,33 @@ COMMANDS = {
         "the clustering methods and their parameters",
         "sqlanon methods",
     ),
+    "completion": (
+        "print the completion script of a shell, for TAB to know commands and options",
+        'eval "$(sqlanon completion bash)" in ~/.bashrc',
+    ),
 }
 """Each command with what it does and an example."""
+
+
+FIRST = """\
+sqlanon {version} anonymizes tables inside DuckDB, and checks what others anonymized.
+
+  1. see it             sqlanon demo
+  2. look at a table    sqlanon detect people.csv
+  3. anonymize it       sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
+  4. check the file     sqlanon check people_public.csv --quasi age,zip,sex --k 5
+  5. show it to others  sqlanon report people_public.csv --quasi age,zip,sex --k 5 -o report.html
+
+All commands: sqlanon --help. What one takes, with an example: sqlanon anonymize --help."""
+"""What to do first."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code: 0 done and true, 1 a promise is broken, 2 bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        print(FIRST.format(version=sqlanon.__version__))
+        return 0
     parsed = parser(given).parse_args(given)
     return int(import_module("sqlanon.commands").carry_out(parsed.command, parsed))
 

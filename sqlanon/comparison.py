@@ -26,7 +26,7 @@ from sqlanon.metrics import METRICS, PRIVATE, is_lower_better
 from sqlanon.policy import PARAMETERS, ROLES, Policy
 from sqlanon.release import Release, anonymize
 from sqlanon.sources import Source, resolve
-from sqlanon.sqltext import literal, name, names, render
+from sqlanon.sqltext import fold, literal, name, names, render
 from sqlanon.udfs.methods import METHODS
 from sqlanon.version import __version__
 
@@ -441,6 +441,30 @@ def compare(
     frame = None if isinstance(source, str) else source
     comparison = Comparison(raw, label(source), chosen_metrics, asked, sample, timeout, fresh, frame=frame)
     return comparison.run() if start else comparison
+
+
+def stored_comparison(con: Any, source: str, policy: Policy, rows: int) -> Comparison | None:
+    """The latest stored comparison on all rows of a source with the policy's quasi-identifiers, if there is one."""
+    raw = unwrap(con)
+    found = run(
+        raw,
+        f"select comparison, policy, method, k, status, message, seconds, measures, proof from {anon_schema(raw)}."
+        "comparisons where source = $source and rows = $rows and status = 'done' order by created_at desc",
+        {"source": source, "rows": rows},
+    )
+    quasi = {fold(column) for column in policy.quasi}
+    asked: dict[str, _Asked] = {}
+    cells: list[Cell] = []
+    latest = ""
+    for id, text, method, k, status, message, seconds, measures, proof in found:
+        options = json.loads(text)
+        if {fold(column) for column in options["quasi"]} == quasi and (latest or id) == id and text not in asked:
+            latest = id
+            asked[text] = _Asked(method, k, options, Policy.of(options))
+            cells.append(Cell(method, k, status, message, seconds, json.loads(measures), json.loads(proof)))
+    if not cells:
+        return None
+    return Comparison(raw, source, DEFAULT_METRICS, tuple(asked.values()), id=latest, rows=rows, cells=cells)
 
 
 def require_writable(path: Path) -> None:

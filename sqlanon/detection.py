@@ -7,7 +7,6 @@ Nothing here shows a value.
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from typing import Any
 
 import duckdb
 
+from sqlanon import tomltext
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import our_errors, run
 from sqlanon.errors import PolicyError
@@ -152,7 +152,7 @@ class Detection:
         """A policy file for `sqlanon run`, with the reasons as comments."""
         lines = [
             f"# A guess from the names, types and values of {self.rows:,} rows: read it, then sqlanon run THIS_FILE",
-            f"source = {_toml(self.source)}",
+            f"source = {tomltext.text(self.source)}",
             '# name = "..."  # to store the release in the database',
             f"k = {k}",
         ]
@@ -162,17 +162,17 @@ class Detection:
             ("keep", "released as they are"),
         ):
             lines += ["", f"# {meaning}", f"{role} = ["]
-            lines += [f"    {_toml(f.columns[0])},  # {f.reason}" for f in self.columns if f.role == role]
+            lines += [f"    {tomltext.text(f.columns[0])},  # {f.reason}" for f in self.columns if f.role == role]
             lines += ["]"]
-        left_out = [f"#   {_toml(f.columns[0])}: {f.reason}" for f in self.columns if f.role == "identifier"]
+        left_out = [f"#   {tomltext.text(f.columns[0])}: {f.reason}" for f in self.columns if f.role == "identifier"]
         if left_out:
             lines += ["", "# left out, because they identify people", *left_out]
         if self.sets:
             lines += ["", f"# sets that single out more than {self.share:.0%} of the rows"]
-            lines += [f"#   {', '.join(map(_toml, f.columns))}: {f.unique_rows:.1%}" for f in self.sets[:SHOWN]]
+            lines += [f"#   {', '.join(map(tomltext.text, f.columns))}: {f.unique_rows:.1%}" for f in self.sets[:SHOWN]]
             lines += [f"#   and {len(self.sets) - SHOWN:,} more"] if len(self.sets) > SHOWN else []
         for column in self.postcodes:
-            lines += ["", f"[hierarchy.{_toml(column)}]", "prefix = true  # 4350, 435*, 43**, 4***, *"]
+            lines += ["", f"[hierarchy.{tomltext.text(column)}]", "prefix = true  # 4350, 435*, 43**, 4***, *"]
         return "\n".join(lines) + "\n"
 
 
@@ -368,8 +368,3 @@ def _with_role(found: Found, table: Source, looks_like: str | None) -> Found:
     else:
         role, reason = "quasi", "others may know it"
     return replace(found, role=role, reason=reason)
-
-
-def _toml(text: str) -> str:
-    """Text as TOML writes it: as JSON does, and DEL escaped too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

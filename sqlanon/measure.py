@@ -51,7 +51,7 @@ def measurement(
         ranks=", ".join(a.rank for a in attributes),
     )
     queries = {
-        "labels": [f"select * exclude (lo, hi) from {_known(a)}" for a in attributes],
+        "labels": [f"select * exclude (lo, hi) from {known(a)}" for a in attributes],
         "leaves": [_leaves_sql(a) for a in attributes],
         "information": [_information_sql(a, value, values[value]) for a in attributes for value in values],
         "others": [f"select 'kl_divergence' as measure, divergence as value from ({divergence})"],
@@ -158,11 +158,13 @@ def _is_suppressed(attributes: tuple[Attribute, ...]) -> str:
     return " and ".join(f"coalesce({a.labels} = '*', false)" for a in attributes)
 
 
-def _known(attribute: Attribute) -> str:
+def known(attribute: Attribute) -> str:
+    """The step with its printed labels and what each loses."""
     return f"known_{attribute.number}"
 
 
-def _counts(attribute: Attribute) -> str:
+def counts(attribute: Attribute) -> str:
+    """The step with the rows of the source for each of its ranks."""
     return f"counts_{attribute.number}"
 
 
@@ -173,13 +175,13 @@ def _attribute_ctes(attribute: Attribute, source: Source) -> list[Cte]:
         f"name its hierarchy, or the source that the table was made from."
     )
     return [
-        Cte(_counts(attribute), render("metrics/counts.sql", **fragments), materialized=True),
+        Cte(counts(attribute), render("metrics/counts.sql", **fragments), materialized=True),
         Cte(
-            _known(attribute),
+            known(attribute),
             render(
                 "metrics/known.sql",
                 labels=f"({_labels_sql(attribute)})",
-                counts=_counts(attribute),
+                counts=counts(attribute),
                 unknown=literal(unknown),
             ),
             materialized=True,
@@ -236,19 +238,19 @@ def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
 
 def _leaves_sql(attribute: Attribute) -> str:
     kind = "values" if attribute.is_range else "nodes"
-    fragments = {"column": literal(attribute.column), "counts": _counts(attribute), "nodes": attribute.nodes}
+    fragments = {"column": literal(attribute.column), "counts": counts(attribute), "nodes": attribute.nodes}
     return render(f"metrics/leaves_{kind}.sql", **fragments)
 
 
 def _boxes_sql(attributes: tuple[Attribute, ...], labels: str, is_suppressed: str) -> str:
-    bounds = [f"{_known(a)}.lo as {a.lo}, {_known(a)}.hi as {a.hi}" for a in attributes]
+    bounds = [f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}" for a in attributes]
     return render(
         "metrics/boxes.sql",
         bounds=", ".join(bounds) or "null as nothing",
         labels=labels,
         is_suppressed=is_suppressed,
         joins="\n".join(
-            f"join {_known(a)} on {_known(a)}.label is not distinct from classes.{a.labels}" for a in attributes
+            f"join {known(a)} on {known(a)}.label is not distinct from classes.{a.labels}" for a in attributes
         ),
     )
 
@@ -270,7 +272,7 @@ def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
             sensitive=literal(sensitive),
             label=attribute.labels,
             value=value,
-            known=_known(attribute),
+            known=known(attribute),
         )
         + "\n)"
     )

@@ -57,11 +57,14 @@ class Asked:
     def sql(self, relation: str, quasi: Sequence[str], sensitive: Sensitive, entity: str | None = None) -> str:
         """The query with one row: what all classes reach; NULL for an empty table. With an `entity`, models that are
         about people count that column's values instead of rows."""
+        return f"select {self.worst} as reached\nfrom (\n{self.classes_sql(relation, quasi, sensitive, entity)}\n)"
+
+    def classes_sql(self, relation: str, quasi: Sequence[str], sensitive: Sensitive, entity: str | None = None) -> str:
+        """The query with a row per class: what it reaches."""
         fragments = _counting(relation, [*quasi, *sensitive.known], sensitive.column) | {"c": repr(float(self.c))}
         if entity is not None and MODELS[self.name].counts_people:
             people = render("models/people.sql", **fragments, entity=name(entity))
-            classes = render(f"models/{self.name}_people.sql", **fragments, people=people)
-            return f"select {self.worst} as reached\nfrom (\n{classes}\n)"
+            return render(f"models/{self.name}_people.sql", **fragments, people=people)
         if (attribute := sensitive.attribute) is not None:
             fragments |= {
                 "value": attribute.value,
@@ -71,7 +74,7 @@ class Asked:
                 "key": attribute.key(f"tuples.{attribute.value}"),
                 "missing": literal(f"The hierarchy of column '{sensitive.column}' is gone."),
             }
-        return f"select {self.worst} as reached\nfrom (\n{_classes_sql(self.name, sensitive.distance, fragments)}\n)"
+        return _classes_sql(self.name, sensitive.distance, fragments)
 
     @property
     def shortfall(self) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from sqlanon import tomltext
 from sqlanon.errors import PolicyError, did_you_mean, not_one_of
 from sqlanon.grids import Width, width_of
 from sqlanon.sqltext import fold
@@ -151,7 +152,9 @@ class Policy:
         _check_models(self)
         _check_method(self)
         _check_population(self)
-        object.__setattr__(self, "hierarchies", _per_column(self, "hierarchies", self.hierarchies, self.sensitive))
+        bound = _per_column(self, "hierarchies", self.hierarchies, self.sensitive)
+        bound = {column: None if given is False else given for column, given in bound.items()}  # TOML has no null
+        object.__setattr__(self, "hierarchies", bound)
         object.__setattr__(self, "weights", _per_column(self, "weights", self.weights))
         object.__setattr__(self, "grid", _grid(self))
         for column, hierarchy in self.hierarchies.items():
@@ -207,6 +210,29 @@ class Policy:
     def json(self) -> str:
         """The options as JSON text, as `anon.releases` stores them."""
         return json.dumps(self.options(), ensure_ascii=False)
+
+    def toml(self, **own: str | None) -> str:
+        """The policy as a TOML file that makes it again, without what is at its default.
+
+        `own` goes before it: source = "patients" and name = "patients_public" make it a file for `sqlanon run`.
+        """
+        usual = {entry.name: entry.default for entry in fields(self)}
+        usual |= {parameter.name: parameter.default for parameter in METHODS[self.method].parameters}
+        given = {o: v for o, v in self.options().items() if o in ("k", "method") or v != usual.get(o)}
+        return tomltext.document({o: v for o, v in own.items() if v is not None} | given)
+
+    def __str__(self) -> str:
+        from sqlanon.displays import policy_text
+
+        return policy_text(self)
+
+    def _repr_pretty_(self, printer: Any, is_cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        from sqlanon.displays import policy_html
+
+        return policy_html(self)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Policy:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
 log = logging.getLogger("sqlanon")
 
@@ -167,6 +168,29 @@ class Release:
         publish(self.con, self._tables, path, about, proof, self._prove, replace)
         return about
 
+    def report(self, path: str | Path, *, curve: bool | None = None) -> Path:
+        """Write all that is to be told of the release to one HTML file, verified again; see sqlanon/reports.py."""
+        from sqlanon.reports import report_release
+
+        return report_release(self, path, curve)
+
+    def plot(self, *, dark: bool = False) -> Figure:
+        """The main figure of the report: class sizes and what became of each column."""
+        from sqlanon.facts import facts_of_release
+        from sqlanon.figures import main_figure
+
+        return main_figure(facts_of_release(self, curve=False), dark)
+
+    def __repr__(self) -> str:
+        from sqlanon.displays import release_text
+
+        return release_text(self)
+
+    def _repr_html_(self) -> str:
+        from sqlanon.displays import release_html
+
+        return release_html(self)
+
     @property
     def _tables(self) -> dict[str, str]:
         """The tables of the release by their names: one, or two where sensitive values stand apart."""
@@ -237,7 +261,13 @@ def anonymize(
     progress.watch_interrupts()
     if key is not None and not policy.pseudonymize:
         raise SqlanonError("There is a key but nothing to pseudonymize: pseudonymize = ['patient_id']")
-    with our_errors(), _key_named(raw, policy, key) as token_of_key, naming(raw) as named, transaction(raw):
+    with (
+        our_errors(),
+        progress.notebook_bar(),
+        _key_named(raw, policy, key) as token_of_key,
+        naming(raw) as named,
+        transaction(raw),
+    ):
         anon = anon_schema(raw)
         target = _Target.named(raw, anon, name, kind, replace)
         with _steady(raw, named(source)) as found, _people(raw, policy) as people:

@@ -225,6 +225,7 @@ class _Shared:
     def __init__(self, progress: Progress, sizes: list[int]) -> None:
         self.progress, self.sizes = progress, sizes
         self.done = [0.0] * len(sizes)
+        self.losses: dict[int, float] = {}
         self.lock = threading.Lock()
         self.failure: BaseException | None = None
 
@@ -235,7 +236,9 @@ class _Shared:
             with self.lock:
                 self._go_on()
                 self.done[number] = max(self.done[number], self.sizes[number] * done / max(total, 1))
-                self.progress(int(sum(self.done)), sum(self.sizes))
+                if "loss" in facts:
+                    self.losses[number] = facts["loss"]
+                self.progress(int(sum(self.done)), sum(self.sizes), **self._facts())
 
         try:
             self._go_on()
@@ -244,6 +247,12 @@ class _Shared:
             with self.lock:
                 self.failure = self.failure or failure
             raise
+
+    def _facts(self) -> dict[str, float]:
+        """The mean loss of the jobs that have told theirs."""
+        size = sum(self.sizes[number] for number in self.losses)
+        total = sum(self.sizes[number] * loss for number, loss in self.losses.items())
+        return {"loss": total / size} if size else {}
 
     def _go_on(self) -> None:
         """Stop where another block failed."""

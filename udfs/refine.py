@@ -104,8 +104,10 @@ def refine(
     state = State.of(table, groups.group[is_kept], groups.tuple[is_kept], groups.rows[is_kept])
     budget = Budget(steps, seconds, clock, begin=clock())
     best, idle, step = state, 0, 0
+    whole = problem.rows * float(problem.weights.sum())
     while (spent := budget.spent(step)) < 1 and (seconds is not None or heat > 0 or idle < PATIENCE):
-        progress(int(spent * TOTAL), TOTAL)
+        facts = {"loss": best.cost / whole} if objective == "ncp" else {}
+        progress(int(spent * TOTAL), TOTAL, **facts)
         new = _step(state, k, rng, step, heat * (1 - spent) ** 2 if spent < COLD else 0.0)
         idle = idle + 1 if new is state else 0
         state, step = new, step + 1

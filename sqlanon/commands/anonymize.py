@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from sqlanon.commands.arguments import (
     weight,
 )
 from sqlanon.demo import summary
+from sqlanon.displays import release_dict
 from sqlanon.policy import (
     DEFAULT_METHOD,
     MAX_SUPPRESSION,
@@ -74,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file"
     )
+    parser.add_argument("--json", action="store_true", help="print what was verified and lost as one JSON object")
     add_key_file(parser)
 
 
@@ -97,8 +100,10 @@ def run(arguments: argparse.Namespace) -> None:
         )
         if output is not None:
             release.publish(output)
-        elif arguments.name is None:
+        elif arguments.name is None and not arguments.json:
             print(release.relation())
+        if arguments.json:
+            print(json.dumps(release_dict(release)))
         print(summary(release), file=sys.stderr)
 
 

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import argparse
+import json
+
+import duckdb
 
 import sqlanon
 from sqlanon.commands.arguments import add_database, create_hierarchy, number, numbers
 from sqlanon.sqltext import literal
 
+LIST = "select name, kind, settings, height, leaves from anon.hierarchies order by name"
+EXAMPLES = {
+    "list": "sqlanon hierarchy list --db hospital.duckdb",
+    "show": "sqlanon hierarchy show zip --db hospital.duckdb",
+    "drop": "sqlanon hierarchy drop zip --db hospital.duckdb",
+    "gaps": "sqlanon hierarchy gaps patients zip zip --db hospital.duckdb",
+    "create": "sqlanon hierarchy create age --intervals 5,10,20 --db hospital.duckdb",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION", dest="action")
-    add_database(actions.add_parser("list", help="all hierarchies"), required=True)
-    for action, help in (("show", "one as a tree"), ("drop", "remove one")):
-        add = actions.add_parser(action, help=help)
+
+    def action(name: str, help: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=help, description=help, epilog=f"Example: {EXAMPLES[name]}")
+
+    lists = action("list", "all hierarchies")
+    shows = action("show", "one as a tree")
+    drops = action("drop", "remove one")
+    for add in (shows, drops):
         add.add_argument("name")
-        add_database(add, required=True)
-    add = actions.add_parser("gaps", help="the values of a column that a hierarchy does not cover")
+    gaps = action("gaps", "the values of a column that a hierarchy does not cover")
     for argument in ("table", "column", "name"):
-        add.add_argument(argument)
-    add_database(add, required=True)
-    add = actions.add_parser("create", help="make one", epilog="Example: sqlanon hierarchy create age --intervals 5,10")
+        gaps.add_argument(argument)
+    for add in (lists, shows, drops, gaps):
+        add_database(add, required=True)
+    for add in (lists, shows, gaps):
+        add.add_argument("--json", action="store_true", help="print JSON")
+    add = action("create", "make one")
     add.add_argument("name")
     way = add.add_mutually_exclusive_group(required=True)
     way.add_argument("--csv", metavar="FILE", help="leaf; level 1; ...; top, as ARX writes them")
@@ -42,15 +61,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     with sqlanon.connect(arguments.db) as con:
         if arguments.action == "list":
-            print(con.duckdb.sql("select name, kind, settings, height, leaves from anon.hierarchies order by name"))
+            _print(con.duckdb.sql(LIST), arguments.json)
         elif arguments.action == "show":
-            print(con.duckdb.sql(f"from anon.hierarchy_tree({literal(arguments.name)})"))
+            shown = sqlanon.show_hierarchy(con, arguments.name)
+            print(json.dumps(shown.as_dict()) if arguments.json else shown)
         elif arguments.action == "drop":
             sqlanon.drop_hierarchy(con, arguments.name)
         elif arguments.action == "gaps":
             values = ", ".join(literal(getattr(arguments, part)) for part in ("table", "column", "name"))
-            print(con.duckdb.sql(f"from anon.hierarchy_gaps({values})"))
+            _print(con.duckdb.sql(f"from anon.hierarchy_gaps({values})"), arguments.json)
         else:
             ways = ("csv", "table", "query", "edges", "intervals", "prefix", "dates", "flat")
             given = {key: getattr(arguments, key) for key in (*ways, "anchor", "below", "above", "on", "replace")}
             create_hierarchy(con, arguments.name, {key: value for key, value in given.items() if value is not None})
+
+
+def _print(relation: duckdb.DuckDBPyRelation, as_json: bool) -> None:
+    """A table, or a JSON list with an object per row."""
+    if as_json:
+        print(json.dumps([dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]))
+    else:
+        print(relation)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import sqlanon
 from sqlanon.commands.arguments import add_database, add_key_file, create_hierarchy, open_database
 from sqlanon.demo import summary
+from sqlanon.displays import release_dict
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.policy import Job
-from sqlanon.shell import run_script
+from sqlanon.shell import print_json, run_script
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("file", type=Path, help="script.sql, or policy.toml with a source and a policy")
     add_database(parser)
+    parser.add_argument("--json", action="store_true", help="print a JSON object for the policy, or for each result")
     add_key_file(parser)
 
 
@@ -25,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise CatalogError(f"There is no file '{arguments.file}'")
     if arguments.file.suffix.lower() != ".toml":
         with open_database(arguments) as con:
-            run_script(con, arguments.file.read_text(encoding="utf-8"))
+            run_script(con, arguments.file.read_text(encoding="utf-8"), print_json if arguments.json else print)
         return
     job = Job.from_toml(arguments.file)
     if job.source is None:
@@ -34,6 +37,9 @@ def run(arguments: argparse.Namespace) -> None:
         for hierarchy, definition in job.define.items():
             create_hierarchy(con, hierarchy, {**definition, "replace": True})
         release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
+        if arguments.json:
+            print(json.dumps(release_dict(release)))
+            return
         if job.name is None:
             print(release.relation())
         print(summary(release))

@@ -1,0 +1,208 @@
+"""What a policy asks for and what a release does not protect from, in words for people who do not read options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlanon.policy import Policy
+from sqlanon.udfs.methods import METHODS
+
+MODELS = {
+    "l": "no value of {column} holds more than 1/{value} of a class (l = {value})",
+    "distinct_l": "every class has {value} or more different values of {column} (distinct l = {value})",
+    "entropy_l": "the values of {column} are as mixed in every class as {value} equally frequent ones (entropy l)",
+    "recursive_l": "the most frequent value of {column} does not outweigh the rarer ones (recursive l = {value})",
+    "alpha": "no value of {column} has a share above {value:.0%} of a class (alpha)",
+    "t": "the values of {column} in every class are within {value} of the whole table's (t-closeness)",
+    "basic_beta": "no value of {column} gains more than {value} times its share of the table (basic beta)",
+    "enhanced_beta": "no value of {column} gains more than {value} times its share of the table (enhanced beta)",
+    "delta": "no value of {column} is e^{value} times more or less frequent in a class than in the table (delta)",
+}
+"""What each model asks of a sensitive column."""
+
+
+def listed(parts: Sequence[str], last: str = "and") -> str:
+    """a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}" if parts else ""
+
+
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """1 row, 2 rows."""
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
+def property_of(policy: Policy, k: int, are_people: bool = False) -> str:
+    """The property that holds, as one sentence."""
+    method = METHODS[policy.method]
+    quasi = listed(policy.quasi)
+    if method.is_exact:
+        return (
+            f"Nobody can tell which of the values of {policy.sensitive[0]} in a group of at least {k} rows belongs to "
+            "which person."
+        )
+    if not method.is_homogeneous:
+        return f"Every record could stand behind at least {k} rows, and every row for at least {k} records, by {quasi}."
+    if policy.population is not None:
+        return f"Every printed combination of {quasi} covers at least {k} people of the population."
+    if are_people:
+        return f"Every person is one of at least {k} who look the same in {quasi}."
+    return f"Every row is one of at least {k} that look the same in {quasi}."
+
+
+def policy_in_words(policy: Policy) -> list[str]:
+    """What the policy asks for, a sentence each."""
+    method = METHODS[policy.method]
+    told = [f"{listed(policy.quasi)} could identify a person together (quasi-identifiers)."]
+    if method.is_exact:
+        told.append("They are printed as they are; the sensitive values stand apart, in groups.")
+    elif not method.is_homogeneous:
+        told.append(f"They are made coarser until every row could be {policy.k} people or more (k = {policy.k}).")
+    elif policy.population is not None:
+        told.append(
+            f"They are made coarser until every combination covers {policy.k} people of a population or more (k-map)."
+        )
+    else:
+        told.append(
+            f"They are made coarser until every combination is shared by {policy.k} rows or more (k = {policy.k})."
+        )
+    if policy.entity is not None:
+        told.append(f"{policy.entity} tells whom a row is about: people are counted, not rows.")
+    if policy.max_suppression is not None:
+        told.append(
+            f"Up to {policy.max_suppression:.3g} of the rows may be suppressed where the others then lose less."
+        )
+    if policy.sensitive:
+        told.append(f"{listed(policy.sensitive)} {_is(policy.sensitive)} sensitive, and released unchanged.")
+    told += _models(policy)
+    kept = [*policy.keep, *policy.unsafe_keep]
+    if kept:
+        told.append(f"{listed(kept)} {_is(kept)} released unchanged, taken for harmless.")
+    if policy.unsafe_keep:
+        told.append(
+            f"{listed(policy.unsafe_keep)} {_is(policy.unsafe_keep)} kept although nearly every row has its own."
+        )
+    if policy.pseudonymize:
+        told.append(f"{listed(policy.pseudonymize)} {_is(policy.pseudonymize)} replaced by keyed codes (pseudonyms).")
+    bound = [f"{column} by {hierarchy}" for column, hierarchy in policy.hierarchies.items() if hierarchy]
+    if bound:
+        told.append(f"Generalized along a hierarchy: {listed(bound)}.")
+    weights = [f"{column} {weight:g}" for column, weight in policy.weights.items() if weight != 1]
+    if weights:
+        told.append(f"Columns that matter more or less than 1 when losses are weighed: {listed(weights)}.")
+    told.append(_printed(policy))
+    told.append(f"All other columns of the source are left out. Groups are found by the method {policy.method}.")
+    return [_capital(sentence) for sentence in told if sentence]
+
+
+def asked_in_words(policy: Policy) -> list[str]:
+    """What a table was checked for, where nothing is known of how it was made."""
+    told = [
+        f"{listed(policy.quasi)} could identify a person together (quasi-identifiers).",
+        f"Every combination of them must be shared by {policy.k} rows or more (k = {policy.k}).",
+    ]
+    if policy.sensitive:
+        told.append(f"{listed(policy.sensitive)} {_is(policy.sensitive)} sensitive.")
+    return told + _models(policy)
+
+
+def _models(policy: Policy) -> list[str]:
+    """What is asked of the sensitive columns."""
+    told = []
+    for column in policy.sensitive:
+        for model, value in policy.models.items():
+            shown = value if model == "alpha" else f"{value:g}"
+            told.append(f"{_capital(MODELS[model].format(column=column, value=shown))}.")
+    return told
+
+
+def _printed(policy: Policy) -> str:
+    if METHODS[policy.method].is_exact:
+        return ""
+    if policy.represent == "center":
+        return "A class prints its centre: the mean of numbers, the median of dates, the most frequent of the rest."
+    return {
+        "text": "Numbers and dates without a hierarchy are printed as ranges whose ends are real values.",
+        "columns": "Numbers and dates without a hierarchy are printed as two columns, smallest and largest value.",
+        "snapped": "Numbers and dates without a hierarchy are printed as ranges on a grid, and show no person's value.",
+    }[policy.ranges]
+
+
+def limits(policy: Policy, proof: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a release under this policy does not protect from: a name for it, and what it means here."""
+    method = METHODS[policy.method]
+    told: list[tuple[str, str]] = []
+    if method.is_exact:
+        told.append(
+            (
+                "Being recognized",
+                "Quasi-identifiers are printed as they are: whoever knows them sees that a person is in the table.",
+            )
+        )
+    elif policy.sensitive and not policy.models:
+        least = min(proof.get("l", {}).values(), default=None)
+        reason = "Nothing was asked of the sensitive columns"
+        if least is not None and least <= 1:
+            reason += ", and in at least one class everybody has the same value, so that nobody needs to be singled out"
+        else:
+            reason += ": where a class leans to one value, a good guess is possible without singling anybody out"
+        told.append(("Guessing from the class", f"{reason}. Ask for l or t."))
+    elif not policy.sensitive:
+        told.append(
+            (
+                "Learning from the class",
+                "No column was named as sensitive. If one is, people of a class may share its value: "
+                "name it, and ask for l or t.",
+            )
+        )
+    if policy.population is not None:
+        told.append(
+            (
+                "Knowing who is in the table",
+                "k counts people of the population. Whoever knows that a person is in the table has only the rows of a "
+                "class to choose from.",
+            )
+        )
+    told.append(
+        (
+            "Knowing more than was thought",
+            f"Only {listed(policy.quasi)} were taken as known to others. Whoever knows another released column, or "
+            "can rule people out by something else, has fewer candidates than k.",
+        )
+    )
+    told.append(
+        (
+            "Several releases",
+            "Another release of the same people can be laid beside this one, and the two together may tell more than "
+            "each. sqlanon attack tries it on stored releases.",
+        )
+    )
+    if policy.ranges == "text" and policy.represent == "closure" and not method.is_exact:
+        told.append(
+            (
+                "Extreme values",
+                "Ranges end in real values: the oldest or the richest person's own number may be printed. "
+                "ranges = 'snapped' avoids that.",
+            )
+        )
+    if policy.pseudonymize:
+        told.append(("The key of the pseudonyms", "Whoever holds it can find the pseudonym of any value."))
+    if policy.entity is None:
+        told.append(
+            (
+                "People with several rows",
+                "Rows are counted. A person who has more than one row is hidden among fewer people than k: name the "
+                "entity where that may be.",
+            )
+        )
+    return told
+
+
+def _is(columns: Sequence[str]) -> str:
+    return "is" if len(columns) == 1 else "are"
+
+
+def _capital(sentence: str) -> str:
+    """A sentence begins with a capital, unless with a column's name: that is printed as it is."""
+    first = sentence.split(" ", 1)[0]
+    return sentence[:1].upper() + sentence[1:] if first in ("no", "every", "the") else sentence
