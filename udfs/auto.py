@@ -43,7 +43,7 @@ class Effort:
     heat: float = 0.0
 
 
-EFFORTS = {"fast": Effort(20_000, 20), "balanced": Effort(150_000, 400), "best": Effort(150_000, 2_800, heat=0.5)}
+EFFORTS = {"fast": Effort(20_000, 20), "balanced": Effort(150_000, 400), "best": Effort(150_000, 4_400, heat=0.4)}
 
 
 def cluster(

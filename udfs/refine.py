@@ -24,7 +24,7 @@ Decided:
 - A cut counts only if all its groups keep the models that are asked for. Suppressed rows stay suppressed.
 - heat > 0 is simulated annealing: a pool also keeps a new cut that loses more, the less likely the more it loses, and
   the best clustering of all is returned. It may lose heat √k times what a cell loses that tells nothing, on average:
-  on Adult, the best heat for k = 10 and 100 is then the same. Heat falls with the square of what is left of the budget,
+  on Adult, the best heat for k = 10 and 100 is then the same. Heat falls in proportion to what is left of the budget,
   and is 0 in its last twentieth. It pays on long runs only.
 - With heat, a quarter of the steps offers windows (see windows.py) to wider pools. They take most of the time, and are
   what gets a long search out of the arrangement of groups that it began with. Without heat, the same time gains more by
@@ -108,7 +108,7 @@ def refine(
     while (spent := budget.spent(step)) < 1 and (seconds is not None or heat > 0 or idle < PATIENCE):
         facts = {"loss": best.cost / whole} if objective == "ncp" else {}
         progress(int(spent * TOTAL), TOTAL, **facts)
-        new = _step(state, k, rng, step, heat * (1 - spent) ** 2 if spent < COLD else 0.0)
+        new = _step(state, k, rng, step, heat * (1 - spent) if spent < COLD else 0.0)
         idle = idle + 1 if new is state else 0
         state, step = new, step + 1
         if state.cost < best.cost:

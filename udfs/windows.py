@@ -19,6 +19,9 @@ Decided:
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from sqlanon.udfs.boxes import Axis, Boxes, Space
 from sqlanon.udfs.costs import Rate
@@ -26,7 +29,7 @@ from sqlanon.udfs.problem import Bools, Floats, Ints, Numbers
 
 CELLS = 1 << 15
 """How many places of rows in all generalizations of all pools are looked at together."""
-GENERALIZATIONS = 60
+GENERALIZATIONS = 40
 MIXED, MOVED = 0.15, 0.2
 """How many attributes are as in another group, and how many are a level up or down, or as they were."""
 SHARES = (0.0, 0.2, 0.4)
@@ -71,16 +74,22 @@ class Lattice:
         nodes = self._nodes(pool, group, tuples, line, rng)
         part = np.full(len(pool), -1)
         by_size = np.argsort(size, kind="stable")
-        done = 0
+        sheets, done = [], 0
         while done < len(by_size):
-            some = by_size[done : done + max(1, CELLS // int(size[by_size[done]] * nodes.shape[1]))]
+            sheets.append(by_size[done : done + max(1, CELLS // int(size[by_size[done]] * nodes.shape[1]))])
+            done += len(sheets[-1])
+
+        def look(some: Ints) -> None:
             place = np.arange(int(size[some].max()))
             is_row = place < size[some][:, None]
             row = mixed[np.where(is_row, first[some][:, None] + place, first[some][:, None])]
             sheet = Sheet(self, nodes[some], tuples[row], is_row, line)
             found = sheet.windows(k, price[row] * share)
             part[row[is_row]] = np.where(found < 0, -1, found * len(size) + some[:, None])[is_row]
-            done += len(some)
+
+        # Nothing is drawn in there, and each sheet has rows of its own: however many threads, the answer is the same.
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            list(threads.map(look, sheets))
         rest = part < 0
         if rest.any():
             part[rest] = self._homes(pool, tuples, part, k)
