@@ -40,6 +40,8 @@ def translated(problem: BaseException) -> BaseException | None:
         return ResourceError(f"The database must be opened again, what is committed is in it: {sentence(problem)}")
     if isinstance(problem, duckdb.IOException):
         return _storage(sentence(problem))
+    if isinstance(problem, duckdb.NotImplementedException):
+        return DataError(f"DuckDB cannot do that ({sentence(problem)}): cast the column in the source query")
     if isinstance(problem, duckdb.ConnectionException):
         return CatalogError(f"{sentence(problem)}: open the database again")
     if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():

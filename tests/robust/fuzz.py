@@ -250,7 +250,7 @@ def checks(rng: random.Random, folder: Path) -> None:
 
 def options(rng: random.Random, folder: Path) -> None:
     """A policy of random options, on a table that is fine; JSON and back gives the same policy."""
-    asked = dict(any_option(rng) for _ in range(rng.randint(1, 5)))
+    asked = dict(any_option(rng) for _ in range(rng.choice([1, 1, 1, 2, 4])))
     asked = {"quasi": ["age", "zip"], "sensitive": ["ill"]} | asked
     policy = Policy.of(asked)
     if Policy.of(policy.options()) != policy:

@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 import sqlanon
-from sqlanon.errors import PolicyError
+from sqlanon.errors import DataError, PolicyError
+from sqlanon.failures import translated
 
 
 @pytest.fixture
@@ -46,3 +47,10 @@ def test_measuring_by_something_else_than_a_number_is_an_error_in_words(con: sql
 def test_a_published_file_names_each_model_once(con: sqlanon.Connection, tmp_path: Path) -> None:
     release = sqlanon.anonymize(con, "people", ["age"], 4, sensitive=["ill"], distinct_l=2, alpha=0.6)
     assert release.publish(tmp_path / "out.duckdb")["property"] == "k-anonymity, distinct_l = 2, alpha = 0.6"
+
+
+def test_what_duckdb_cannot_convert_is_an_error_in_words() -> None:
+    ours = translated(duckdb.NotImplementedException('Not implemented Error: Unsupported type "UHUGEINT" for NumPy'))
+    assert isinstance(ours, DataError)
+    assert "UHUGEINT" in str(ours)
+    assert "cast the column" in str(ours)
