@@ -8,6 +8,7 @@ from sqlanon.version import __version__
 
 if TYPE_CHECKING:
     from sqlanon.attacks import Attack, Attacks, attack
+    from sqlanon.auditing import Audit, Combination, audit
     from sqlanon.checks import Check, check
     from sqlanon.comparison import Comparison, compare
     from sqlanon.connection import Connection, connect
@@ -19,14 +20,18 @@ if TYPE_CHECKING:
     from sqlanon.policy import Policy
     from sqlanon.pseudonyms import create_key, read_key
     from sqlanon.publish import open_readonly
+    from sqlanon.refreshing import refresh
     from sqlanon.release import Release, anonymize, drop_release, open_release
     from sqlanon.reports import report
     from sqlanon.risks import risk
+    from sqlanon.staleness import Status, status
+    from sqlanon.stored import Version
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet unless the caller listens
 
 _MODULES = {
     "attacks": ("Attack", "Attacks", "attack"),
+    "auditing": ("Audit", "Combination", "audit"),
     "checks": ("Check", "check"),
     "comparison": ("Comparison", "compare"),
     "connection": ("Connection", "connect"),
@@ -38,26 +43,34 @@ _MODULES = {
     "policy": ("Policy",),
     "pseudonyms": ("create_key", "read_key"),
     "publish": ("open_readonly",),
+    "refreshing": ("refresh",),
     "release": ("Release", "anonymize", "drop_release", "open_release"),
     "reports": ("report",),
     "risks": ("risk",),
+    "staleness": ("Status", "status"),
+    "stored": ("Version",),
 }
 """Where each name is. It is imported when it is first used, so that `sqlanon --help` need not wait for DuckDB."""
 
 __all__ = [
     "Attack",
     "Attacks",
+    "Audit",
     "BrokenPromiseError",
     "Check",
+    "Combination",
     "Comparison",
     "Connection",
     "Detection",
     "Policy",
     "Release",
     "SqlanonError",
+    "Status",
+    "Version",
     "__version__",
     "anonymize",
     "attack",
+    "audit",
     "check",
     "compare",
     "connect",
@@ -70,10 +83,12 @@ __all__ = [
     "open_readonly",
     "open_release",
     "read_key",
+    "refresh",
     "report",
     "risk",
     "set_key",
     "show_hierarchy",
+    "status",
 ]
 
 

@@ -7,39 +7,27 @@ how far they get. The numbers are shares and chances; no value is shown.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
-from sqlanon.attributes import Attribute, attributes_of, with_ctes
+from sqlanon.adversary import Codes, Floats, Target, View, coded, covers, left_of, table, together
 from sqlanon.catalog import anon_schema, unwrap
 from sqlanon.engine import our_errors, run
-from sqlanon.errors import DataError, PolicyError
+from sqlanon.errors import PolicyError
 from sqlanon.frames import naming
-from sqlanon.hierarchy import hierarchies
-from sqlanon.measure import box_ctes, encoding_ctes
 from sqlanon.policy import Policy
 from sqlanon.release import Release, anonymize, open_release
-from sqlanon.sources import Source, resolve
-from sqlanon.sqltext import literal, name, render
+from sqlanon.sources import resolve
+from sqlanon.sqltext import literal
 from sqlanon.udfs.methods import METHODS
 
-CELLS = 4_000_000
-"""How many pairs of a tuple and a class are compared at a time."""
-FOLDED = 256
-"""How many different values of what is released as it is are told apart at most; more share numbers."""
 SIGMAS = 3.89
 """Chance alone goes this far once in 10,000 times."""
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -105,26 +93,16 @@ def attack(
         raise PolicyError(f"knows is {knows!r}; it must be a whole number of 0 or more")
     raw = unwrap(con)
     with our_errors(), naming(raw) as named:
-        view = _View(raw, _target(raw, named, release, source, options))
+        view = View(raw, _target(raw, named, release, source, options))
         rows = [
             *_linkage(view),
             *(found for column in view.sensitive for found in _sensitive(view, column, knows)),
             _order(view),
             *_ends(view),
-            *(_intersection(view, _View(raw, other)) for other in _others(raw, named, view.target, others)),
+            *(_intersection(view, View(raw, other)) for other in _others(raw, named, view.target, others)),
             *(_minimality(raw, view, column) for column in view.sensitive if view.policy.models),
         ]
     return Attacks(view.target.shown, tuple(rows))
-
-
-@dataclass(frozen=True)
-class _Target:
-    """A table to attack, what it was made from and how."""
-
-    relation: str
-    shown: str
-    source: str
-    policy: Policy
 
 
 def _target(
@@ -133,24 +111,24 @@ def _target(
     release: Any,
     source: Any,
     options: Mapping[str, Any],
-) -> _Target:
+) -> Target:
     given = {option: value for option, value in options.items() if value is not None}
     if source is not None and not isinstance(release, Release):
         printed = resolve(con, named(release))
-        return _Target(printed.relation, printed.shown, named(source), Policy.of(given))
+        return Target(printed.relation, printed.shown, named(source), Policy.of(given))
     if source is not None or given:
         listed = ", ".join(["source"] * (source is not None) + list(given))
         raise PolicyError(f"{listed}: a stored release has its own; for another table give source and quasi")
     found = open_release(con, release) if isinstance(release, str) else release
-    return _Target(found.table, found.name or "the release", named(found.origin), found.policy)
+    return Target(found.table, found.name or "the release", named(found.origin), found.policy, is_older=True)
 
 
 def _others(
     con: duckdb.DuckDBPyConnection,
     named: Callable[[Any], str],
-    target: _Target,
+    target: Target,
     asked: Sequence[str | Release] | None,
-) -> Iterator[_Target]:
+) -> Iterator[Target]:
     """The other releases of the same source: the ones asked for, or all stored ones that cover what they print."""
     if asked is not None:
         for release in asked:
@@ -162,138 +140,8 @@ def _others(
     stored = run(con, f"select name from {anon_schema(con)}.releases where source = $1 order by name", [target.source])
     for (release,) in stored:
         other = _target(con, named, release, None, {})
-        if other.relation != target.relation and _covers(other.policy):
+        if other.relation != target.relation and covers(other.policy):
             yield other
-
-
-def _covers(policy: Policy) -> bool:
-    """Do its labels cover the values that they stand for?"""
-    return policy.represent == "closure" and not METHODS[policy.method].is_exact
-
-
-class _View:
-    """A release as numbers: for each printed row the ranks that it covers, for each person of the source their ranks.
-
-    Values of kept columns are hashes of their text, so that those of the source and of any release compare.
-    """
-
-    def __init__(self, con: duckdb.DuckDBPyConnection, target: _Target) -> None:
-        if not _covers(target.policy):
-            raise PolicyError(
-                f"'{target.shown}' prints centres or exact values: attacks are for releases whose labels cover values"
-            )
-        if target.policy.population is not None:
-            raise PolicyError(
-                f"'{target.shown}' is a k-map: it hides people among its population, and attacks know the source"
-            )
-        anon = anon_schema(con)
-        self.target, self.policy = target, target.policy
-        self.source: Source = resolve(con, target.source)
-        self.attributes: tuple[Attribute, ...] = attributes_of(self.source, self.policy, hierarchies(con, anon), anon)
-        roles = (self.policy.sensitive, self.policy.keep, self.policy.unsafe_keep)
-        self.sensitive, *others = (self.source.spelt(role) for role in roles)
-        self.kept = [*self.sensitive, *itertools.chain(*others)]
-        people, printed = self._read(con)
-        self.ranks = np.column_stack([people[a.rank] for a in self.attributes]).astype(np.int64)
-        self.lo = np.column_stack([printed[a.lo] for a in self.attributes]).astype(np.int64)
-        self.hi = np.column_stack([printed[a.hi] for a in self.attributes]).astype(np.int64)
-        self.has_ends = np.column_stack([printed[f"has_ends{a.number}"] for a in self.attributes]).astype(bool)
-        self.of_people = {column: people[f"y{number}"] for number, column in enumerate(self.kept, 1)}
-        self.of_rows = {column: printed[f"y{number}"] for number, column in enumerate(self.kept, 1)}
-        if not len(self.ranks) or not len(self.lo):
-            raise DataError(f"'{target.shown}' or its source has no rows: there is nothing to attack")
-
-    def _read(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], dict[str, Any]]:
-        kept = [f"hash(cast({name(column)} as varchar)) as y{n}" for n, column in enumerate(self.kept, 1)]
-        hashes = [f"y{number}" for number in range(1, len(kept) + 1)]
-        encoding = encoding_ctes(self.source, self.attributes, ["row_number() over () as place", *kept])
-        boxes = box_ctes(self.source, self.attributes, self.target.relation, ["row_number() over () as place", *kept])
-        ranks = [f"coalesce({a.domain}.rank, -1) as {a.rank}" for a in self.attributes]
-        people = render(
-            "risk/people.sql",
-            columns=", ".join([*ranks, *hashes]),
-            joins="\n".join(
-                f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('source.' + a.value)}"
-                for a in self.attributes
-            ),
-        )
-        ends = [
-            f"known_{a.number}.lo as {a.lo}, known_{a.number}.hi as {a.hi}, "
-            f"known_{a.number}.label is distinct from '*' as has_ends{a.number}"
-            for a in self.attributes
-        ]
-        rows = render(
-            "risk/covered.sql",
-            columns=", ".join([*ends, *hashes]),
-            joins="\n".join(
-                f"join known_{a.number} on known_{a.number}.label is not distinct from printed.{a.labels}"
-                for a in self.attributes
-            ),
-        )
-        return (
-            con.execute(with_ctes(encoding, people)).fetchnumpy(),
-            con.execute(with_ctes([*encoding, *boxes], rows)).fetchnumpy(),
-        )
-
-    @cached_property
-    def tuples(self) -> tuple[Codes, Codes]:
-        """The distinct tuples of ranks, and which of them each person has."""
-        found, which = np.unique(self.ranks, axis=0, return_inverse=True)
-        return found, which.reshape(-1)
-
-    @cached_property
-    def classes(self) -> tuple[Codes, Codes, Codes, Codes]:
-        """The printed classes: their smallest and largest ranks, which of them each row is in, and their rows."""
-        ends, which, rows = np.unique(np.hstack([self.lo, self.hi]), axis=0, return_inverse=True, return_counts=True)
-        width = self.lo.shape[1]
-        return ends[:, :width], ends[:, width:], which.reshape(-1), rows
-
-    def covering(self) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
-        """Which classes cover which tuples, as a matrix of 0 and 1 for some tuples at a time."""
-        tuples, (lo, hi, _, _) = self.tuples[0], self.classes
-        step = max(1, CELLS // len(lo))
-        for start in range(0, len(tuples), step):
-            part = tuples[start : start + step]
-            inside = np.ones((len(part), len(lo)), dtype=bool)
-            for j in range(part.shape[1]):
-                inside &= (lo[:, j] <= part[:, j, None]) & (part[:, j, None] <= hi[:, j])
-            yield slice(start, start + len(part)), inside.astype(np.float32)
-
-    def candidates(self, codes: Codes, values: int) -> Floats:
-        """For each person, how many rows with each value cover them; `codes` are the rows' values."""
-        tuples, of_person = self.tuples
-        counts = _table(self.classes[2], codes, len(self.classes[3]), values).astype(np.float32)
-        found = np.empty((len(tuples), values))
-        for part, inside in self.covering():
-            found[part] = inside @ counts
-        return found[of_person]
-
-    @cached_property
-    def rows_of_people(self) -> Floats:
-        """For each person, how many rows cover them."""
-        return self.candidates(np.zeros(len(self.lo), dtype=np.int64), 1)[:, 0]
-
-
-def _table(rows: Codes, columns: Codes, height: int, width: int, weights: Floats | None = None) -> Floats:
-    """How often each pair of numbers occurs, or the sum of its weights."""
-    flat = np.bincount(rows * width + columns, weights=weights, minlength=height * width)
-    return flat.reshape(height, width).astype(np.float64)
-
-
-def _coded(*hashes: Any) -> tuple[list[Codes], int]:
-    """Several columns' values as numbers from 0, and how many there are; folded where there are very many."""
-    found, which = np.unique(np.concatenate(hashes), return_inverse=True)
-    codes = which.reshape(-1) % FOLDED
-    ends = np.cumsum([len(part) for part in hashes])[:-1]
-    return [part.astype(np.int64) for part in np.split(codes, ends)], min(FOLDED, len(found))
-
-
-def _together(columns: Sequence[Any], length: int) -> Any:
-    """One hash for several columns."""
-    mixed = np.zeros(length, dtype=np.uint64)
-    for column in columns:
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + np.asarray(column, dtype=np.uint64)
-    return mixed
 
 
 def _verdict(got: float, promise: float | None, is_open: bool) -> str:
@@ -302,7 +150,7 @@ def _verdict(got: float, promise: float | None, is_open: bool) -> str:
     return "BROKEN" if got > promise * (1 + 1e-9) else "holds"
 
 
-def _linkage(view: _View) -> list[Attack]:
+def _linkage(view: View) -> list[Attack]:
     """A person is one of the rows that cover their values: the chance of picking theirs, worst and mean."""
     rows = view.rows_of_people
     present = rows[rows > 0]
@@ -330,7 +178,7 @@ class _Groups:
     """How many people each group speaks of."""
 
     @classmethod
-    def of(cls, view: _View, column: str) -> _Groups:
+    def of(cls, view: View, column: str) -> _Groups:
         """A printed class, or where no class is promised, the rows that cover one person."""
         found, values = np.unique(view.of_rows[column], return_inverse=True)
         values = values.reshape(-1)
@@ -376,7 +224,7 @@ def _promised(policy: Policy) -> tuple[float, int]:
     return share, max(math.ceil(1 / share - 1e-9), policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
 
 
-def _sensitive(view: _View, column: str, knows: int) -> list[Attack]:
+def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
     """Homogeneity: everybody in a class has one value. Background knowledge: the least likely values are ruled out."""
     groups = _Groups.of(view, column)
     sizes, people = groups.sizes, groups.people
@@ -416,7 +264,7 @@ def _sensitive(view: _View, column: str, knows: int) -> list[Attack]:
     return found
 
 
-def _order(view: _View) -> Attack:
+def _order(view: View) -> Attack:
     """Do rows stand where the people stand that they may be? The rank correlation of a row's place in the release with
     the mean place in the source of the people that it covers and whose kept values it has.
 
@@ -425,15 +273,15 @@ def _order(view: _View) -> Attack:
     """
     tried = "places of rows in the release against places of people in the source"
     mixed = [
-        _together([values[column] for column in view.kept], length)
+        together([values[column] for column in view.kept], length)
         for values, length in ((view.of_people, len(view.ranks)), (view.of_rows, len(view.lo)))
     ]
-    (of_people, of_rows), values = _coded(*mixed)
+    (of_people, of_rows), values = coded(*mixed)
     tuples, of_person = view.tuples
     _, _, of_class, rows = view.classes
     places = np.arange(len(of_person), dtype=np.float64)
-    there = _table(of_person, of_people, len(tuples), values).astype(np.float32)
-    sums = _table(of_person, of_people, len(tuples), values, places)
+    there = table(of_person, of_people, len(tuples), values).astype(np.float32)
+    sums = table(of_person, of_people, len(tuples), values, places)
     people, total = np.zeros((len(rows), values)), np.zeros((len(rows), values))
     for part, inside in view.covering():
         people += inside.T @ there[part]
@@ -471,7 +319,7 @@ def _correlation(left: Floats, right: Floats) -> float:
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
-def _ends(view: _View) -> list[Attack]:
+def _ends(view: View) -> list[Attack]:
     """Whose own value does a range show? One who alone has the smallest or largest value that a class prints."""
     found = []
     lo, hi, of_class, _ = view.classes
@@ -491,15 +339,10 @@ def _ends(view: _View) -> list[Attack]:
     return found
 
 
-def _intersection(view: _View, other: _View) -> Attack:
-    """A person is in both releases with the same kept values, so no more rows can be theirs than both have of each.
-
-    Folding values into fewer numbers leaves more rows, so that what is found here can be done.
-    """
-    common = [column for column in view.kept if column in other.of_rows]
-    mixed = [_together([v.of_rows[column] for column in common], len(v.lo)) for v in (view, other)]
-    (here, there), values = _coded(*mixed)
-    both = np.minimum(view.candidates(here, values), other.candidates(there, values)).sum(axis=1)
+def _intersection(view: View, other: View) -> Attack:
+    """A person is in both releases with the same kept values, so no more rows can be theirs than both have of each."""
+    common = [column for column in view.of_rows if column in other.of_rows]
+    both = left_of([view, other], common).sum(axis=1)
     both = both[both > 0.5]
     promise = 1 / min(view.policy.k, other.policy.k)
     got = float(np.max(1 / both)) if len(both) else 0.0
@@ -518,7 +361,7 @@ def _intersection(view: _View, other: _View) -> Attack:
     )
 
 
-def _minimality(con: duckdb.DuckDBPyConnection, view: _View, column: str) -> Attack:
+def _minimality(con: duckdb.DuckDBPyConnection, view: View, column: str) -> Attack:
     """A class that l alone made so large has a part that would not have been diverse, which tells who has what.
 
     The attacker runs the method without l, which needs no sensitive values, and finds the groups that a class was
@@ -533,7 +376,7 @@ def _minimality(con: duckdb.DuckDBPyConnection, view: _View, column: str) -> Att
         tried = "only for l alone, with a method that looks at sensitive values for nothing else"
         return Attack("minimality", column, tried, None, None, None, "not tried")
     alone = anonymize(con, view.target.source, policy=without)
-    before = _View(con, _Target(alone.table, "the same without l", view.target.source, without))
+    before = View(con, Target(alone.table, "the same without l", view.target.source, without))
     run(con, f"drop table {alone.table}")
     lo, hi, of_class, rows = view.classes
     part_lo, part_hi, _, part_rows = before.classes

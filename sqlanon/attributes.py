@@ -230,8 +230,9 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
     return tuple(attributes)
 
 
-def encoded_sql(attributes: Sequence[Attribute], seen: Sequence[str] = ()) -> str:
-    """The distinct tuples as ranks, and as codes of other columns that the core sees."""
+def encoded_sql(attributes: Sequence[Attribute], seen: Sequence[str] = (), is_part: bool = False) -> str:
+    """The distinct tuples as ranks, and as codes of other columns that the core sees. `is_part` says that some tuples
+    only lend their values."""
     ranks = [f"{a.domain}.rank" for a in attributes]
     codes = [f"dense_rank() over (order by tuples.{column} nulls last) - 1 as {column}_code" for column in seen]
     columns = [f"{rank} as {a.rank}" for rank, a in zip(ranks, attributes, strict=True)]
@@ -243,6 +244,7 @@ def encoded_sql(attributes: Sequence[Attribute], seen: Sequence[str] = ()) -> st
             f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('tuples.' + a.value)}"
             for a in attributes
         ),
+        part="where tuples.rows > 0" if is_part else "",
     )
 
 

@@ -43,6 +43,18 @@ COMMANDS = {
         "write one HTML file about a release or any table: what holds, what was lost, what is not protected",
         "sqlanon report patients_public --db hospital.duckdb -o report.html",
     ),
+    "refresh": (
+        "bring a stored view up to its source: what was added, withdrawn and held",
+        "sqlanon refresh patients_public --db hospital.duckdb",
+    ),
+    "status": (
+        "which stored releases are behind their sources, and by how many rows",
+        "sqlanon status --db hospital.duckdb",
+    ),
+    "audit": (
+        "all stored releases of a table together; exit 1 if they leave somebody among fewer than k",
+        "sqlanon audit patients --db hospital.duckdb",
+    ),
     "compare": (
         "run methods against each other on the same rows: loss, time and risk as tables, charts and JSON",
         "sqlanon compare people.csv --quasi age,zip,sex --k 5,10,20 --methods auto,kacpc,mondrian -o comparison.html",

@@ -15,6 +15,7 @@ from sqlanon.loading import load
 from sqlanon.opening import open_database
 from sqlanon.policy import ROLES, Policy
 from sqlanon.publish import ABOUT_TYPES
+from sqlanon.refreshing import refresh
 from sqlanon.release import anonymize, drop_release, open_release
 from sqlanon.sources import resolve
 from sqlanon.sqltext import fold, literal
@@ -24,6 +25,7 @@ from sqlanon.statements import (
     DropRelease,
     Plain,
     Publish,
+    RefreshRelease,
     Statement,
     parse,
 )
@@ -134,6 +136,8 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
     if isinstance(statement, DropRelease):
         drop_release(con, statement.name, kind=statement.kind, missing_ok=statement.missing_ok)
         return f"select {literal(statement.name)} as dropped"
+    if isinstance(statement, RefreshRelease):
+        return refresh(con, statement.name).sql()
     if isinstance(statement, Publish):
         about = open_release(con, statement.name).publish(statement.path, replace=statement.replace)
         facts = ", ".join(f"{literal(about[fact])}::{kind} as {fact}" for fact, kind in ABOUT_TYPES.items())

@@ -26,7 +26,7 @@ import pyarrow as pa
 from sqlanon import progress
 from sqlanon.errors import CatalogError, InterruptedRunError, SqlanonError
 from sqlanon.failures import translated
-from sqlanon.pseudonyms import pseudonyms
+from sqlanon.pseudonyms import lent, pseudonyms, token_of
 from sqlanon.sqltext import name
 from sqlanon.udfs import blocks
 from sqlanon.udfs.bounds import lower_bounds
@@ -140,6 +140,16 @@ def instance_of(con: duckdb.DuckDBPyConnection) -> str:
     if not run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
         raise CatalogError("sqlanon is not loaded here: call sqlanon.load(con) first")
     return str(run(con, "select sqlanon_instance()")[0][0])
+
+
+@contextmanager
+def key_named(con: duckdb.DuckDBPyConnection, is_needed: bool, key: bytes | None = None) -> Iterator[str | None]:
+    """The token of the key for pseudonyms, if there are to be any: of this key, or the instance's or environment's."""
+    if key is not None:
+        with lent(key) as token:
+            yield token
+    else:
+        yield token_of(instance_of(con)) if is_needed else None
 
 
 def claim_number(con: duckdb.DuckDBPyConnection, taken: Iterable[int]) -> int:

@@ -10,6 +10,7 @@ import duckdb
 
 from sqlanon import engine
 from sqlanon.attributes import attributes_of, with_ctes
+from sqlanon.auditing import audit
 from sqlanon.catalog import anon_schema, current_database, unwrap
 from sqlanon.detection import detect
 from sqlanon.errors import CatalogError, PolicyError
@@ -22,6 +23,7 @@ from sqlanon.promises import mapped_rows
 from sqlanon.pseudonyms import set_instance_key, token_of
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, name, render
+from sqlanon.staleness import status, status_sql
 from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
 from sqlanon.version import SCHEMA_VERSION, __version__
@@ -55,6 +57,8 @@ MACROS = (
     "risk/risk_query.sql",
     "risk/risk.sql",
     "risk/detect.sql",
+    "risk/audit.sql",
+    "refresh/status.sql",
     "hierarchy/hierarchy_gaps.sql",
     "hierarchy/hierarchy_tree.sql",
     "pipeline/methods.sql",
@@ -98,7 +102,12 @@ MEASURED_BY = (
 )
 """What anon.measure takes beside the options of a policy."""
 
-UPGRADES: dict[int, str] = {}
+UPGRADES: dict[int, str] = {
+    2: ";".join(
+        f"alter table if exists anon.releases add column if not exists {column}"
+        for column in ("version integer", "refreshed_at timestamp", "held_new bigint", "held_deleted bigint")
+    )
+}
 """From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
 
 
@@ -186,8 +195,10 @@ def plan_release(con: duckdb.DuckDBPyConnection, source: str, policy: Policy, hi
 
 def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     options = json.loads(request)
-    source = options.pop("source")
-    return plan_release(con, source, Policy.of(options), UNSEEN).sql
+    source, policy = options.pop("source"), Policy.of(options)
+    if policy.strict:
+        raise PolicyError("strict is for stored releases: CREATE ANONYMIZED TABLE, or sqlanon.anonymize(con, ...)")
+    return plan_release(con, source, policy, UNSEEN).sql
 
 
 def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
@@ -236,12 +247,22 @@ def _detect_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     return detect(con, options.pop("t"), hint=UNSEEN, **options).sql()
 
 
+def _status_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+    return status_sql(status(con, json.loads(request)["release"]))
+
+
+def _audit_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+    return audit(con, json.loads(request)["t"], hint=UNSEEN).sql()
+
+
 PLANNERS: dict[str, engine.Planner] = {
     "sqlanon_plan": _plan_sql,
     "sqlanon_measure": _measure_sql,
     "sqlanon_lower_bound": _bound_sql,
     "sqlanon_k_map": _k_map_sql,
     "sqlanon_detect": _detect_sql,
+    "sqlanon_status": _status_sql,
+    "sqlanon_audit": _audit_sql,
 }
 
 

@@ -33,10 +33,11 @@ def measurement(
     sensitive: Sequence[str] = (),
     represent: str = "closure",
     may_lack_rows: bool = True,
+    is_older: bool = False,
 ) -> list[Cte]:
     """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
 
-    Rows of the source that the release lacks count as suppressed, if it `may_lack_rows`.
+    Rows of the source that the release lacks count as suppressed, if it `may_lack_rows`. `is_older` as for `box_ctes`.
 
     A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
@@ -71,7 +72,7 @@ def measurement(
     ]
     return [
         *encoding_ctes(source, attributes, kept),
-        *box_ctes(source, attributes, release, kept, represent, tuple(values) if may_lack_rows else None),
+        *box_ctes(source, attributes, release, kept, represent, tuple(values) if may_lack_rows else None, is_older),
         *(Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS),
     ]
 
@@ -87,10 +88,12 @@ def encoding_ctes(source: Source, attributes: tuple[Attribute, ...], kept: Seque
     ]
 
 
-def tuples_ctes(source: Source, attributes: tuple[Attribute, ...], columns: str) -> list[Cte]:
-    """The steps from rows to distinct tuples: those of the population, too, where the source has one."""
+def tuples_ctes(source: Source, attributes: tuple[Attribute, ...], columns: str, part: str | None = None) -> list[Cte]:
+    """The steps from rows to distinct tuples: those of the population, too, where the source has one. `part` is the
+    column that says which rows count, if not all do."""
     if source.population is None:
-        return [Cte("tuples", render("pipeline/tuples.sql", columns=columns), materialized=True)]
+        rows = f"count(*) filter (where {part})" if part else "count(*)"
+        return [Cte("tuples", render("pipeline/tuples.sql", columns=columns, rows=rows), materialized=True)]
     spelt = source.population.spelt(a.column for a in attributes)
     read = [f"{name(column)}{a.collation} as {a.value}" for a, column in zip(attributes, spelt, strict=True)]
     return [
@@ -106,10 +109,13 @@ def box_ctes(
     kept: Sequence[str] = (),
     represent: str = "closure",
     lacking: Sequence[str] | None = None,
+    is_older: bool = False,
 ) -> list[Cte]:
     """Steps from a printed table to its classes and the ranks that each covers, as its labels say: `boxes`.
 
-    With `lacking`, the kept columns' names, rows that the table lacks are in the class of suppressed ones.
+    With `lacking`, the kept columns' names, rows that the table lacks are in the class of suppressed ones. A label that
+    means nothing is an error; unless the release `is_older` than what the source is now, which may have lost values:
+    then ranges need not end at one, and a label that nobody has any more is left out.
     """
     columns = [*(f"{_label(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
     known = attributes if represent == "closure" else ()
@@ -118,7 +124,7 @@ def box_ctes(
         printed = [Cte("printed_rows", printed[0].body), Cte("printed", _with_left_out(attributes, lacking))]
     return [
         *printed,
-        *(cte for attribute in known for cte in _attribute_ctes(attribute, source)),
+        *(cte for attribute in known for cte in _attribute_ctes(attribute, source, is_older)),
         Cte("boxes", _boxes_sql(known, _labels(attributes), _is_suppressed(attributes)), materialized=True),
     ]
 
@@ -168,7 +174,7 @@ def counts(attribute: Attribute) -> str:
     return f"counts_{attribute.number}"
 
 
-def _attribute_ctes(attribute: Attribute, source: Source) -> list[Cte]:
+def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> list[Cte]:
     fragments = {"domain": attribute.domain, "key": attribute.key(f"tuples.{attribute.value}")}
     unknown = (
         f"Column '{attribute.column}' prints labels that are no value, range or node of '{source.shown}': "
@@ -180,9 +186,9 @@ def _attribute_ctes(attribute: Attribute, source: Source) -> list[Cte]:
             known(attribute),
             render(
                 "metrics/known.sql",
-                labels=f"({_labels_sql(attribute)})",
+                labels=f"({_labels_sql(attribute, is_older)})",
                 counts=counts(attribute),
-                unknown=literal(unknown),
+                unknown="false" if is_older else f"error({literal(unknown)})",
             ),
             materialized=True,
         ),
@@ -203,7 +209,7 @@ def _label(attribute: Attribute, represent: str) -> str:
     )
 
 
-def _labels_sql(attribute: Attribute) -> str:
+def _labels_sql(attribute: Attribute, is_older: bool) -> str:
     fragments = {
         "column": literal(attribute.column),
         "weight": literal(attribute.weight),
@@ -220,19 +226,25 @@ def _labels_sql(attribute: Attribute) -> str:
         "metrics/labels_values.sql",
         **fragments,
         pattern=literal(rf"^\[{end}{attribute.family.separator}{end}\]$"),
+        first=_place(attribute, "first") if is_older else "cast(null as double)",
+        last=_place(attribute, "last") if is_older else "cast(null as double)",
     )
 
 
-def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
+def _place(attribute: Attribute, end: str) -> str:
+    """Where the text of an end lies on the number line, as SQL."""
     is_number = attribute.family.separator == "-"
-    end = rf"({_NUMBER}|-?inf)" if is_number else "(.+)"
-    place = "try_cast({} as double)" if is_number else "epoch(try_cast({} as {}))"
+    return f"try_cast({end} as double)" if is_number else f"epoch(try_cast({end} as {attribute.type}))"
+
+
+def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
+    end = rf"({_NUMBER}|-?inf)" if attribute.family.separator == "-" else "(.+)"
     return render(
         "metrics/labels_cells.sql",
         **fragments,
         pattern=literal(rf"^\[{end}{attribute.family.separator}{end}[\])]$"),
-        first=place.format("first_text", attribute.type),
-        last=place.format("last_text", attribute.type),
+        first=_place(attribute, "first_text"),
+        last=_place(attribute, "last_text"),
     )
 
 

@@ -60,7 +60,7 @@ class Asked:
         return f"select {self.worst} as reached\nfrom (\n{self.classes_sql(relation, quasi, sensitive, entity)}\n)"
 
     def classes_sql(self, relation: str, quasi: Sequence[str], sensitive: Sensitive, entity: str | None = None) -> str:
-        """The query with a row per class: what it reaches."""
+        """The query with a row per class, its quasi-identifiers as q1, q2 and so on, and what it reaches."""
         fragments = _counting(relation, [*quasi, *sensitive.known], sensitive.column) | {"c": repr(float(self.c))}
         if entity is not None and MODELS[self.name].counts_people:
             people = render("models/people.sql", **fragments, entity=name(entity))

@@ -20,6 +20,9 @@ from sqlanon.sources import Source
 from sqlanon.sqltext import fold, literal, name, render
 from sqlanon.udfs.methods import METHODS
 
+PART = "is_released"
+"""The column of the query's own that says which rows are released, where not all are."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -55,9 +58,11 @@ def plan(
     sensitive: tuple[Sensitive, ...] = (),
     run: str | None = None,
     key: str | None = None,
+    part: str | None = None,
 ) -> Plan:
     """The query for this source under this policy. `run` names the run, for whoever wants the core's report, and `key`
-    the key of pseudonyms."""
+    the key of pseudonyms. `part` is a boolean column, not among the source's own, that says which rows are released;
+    the others only lend their values to what is printed: the grids, ranges and levels are those of the whole source."""
     others = source.spelt([*policy.sensitive, *policy.keep, *policy.unsafe_keep, *policy.pseudonymize])
     entity = source.spelt([policy.entity] if policy.entity is not None else [])
     hidden = [column for column in entity if column not in others]
@@ -72,11 +77,11 @@ def plan(
     columns = tuple(column for column in whole if column not in hidden)
     conditions = promise.conditions(policy, watched)
     ctes = [
-        *_encoding(_pseudonymized(source, policy, key), attributes, kept, seen, tuple(trees.values())),
-        Cte("guard", _guard_sql(source, policy, attributes, kept, tuple(trees.values()))),
+        *_encoding(_pseudonymized(source, policy, key, part), attributes, kept, seen, tuple(trees.values()), part),
+        Cte("guard", _guard_sql(source, policy, attributes, kept, tuple(trees.values()), part)),
         Cte("clustered", _clustered_sql(policy, attributes, sensitive, seen, run), materialized=True),
         Cte("deals", render("pipeline/deals.sql"), materialized=True),
-        _assigned(policy, attributes, kept, seen),
+        _assigned(policy, attributes, kept, seen, part),
         *releasing,
         *promise.steps("released", watched),
     ]
@@ -120,7 +125,7 @@ def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
     return with_ctes(ctes, rows)
 
 
-def _pseudonymized(source: Source, policy: Policy, key: str | None) -> Source:
+def _pseudonymized(source: Source, policy: Policy, key: str | None, part: str | None) -> Source:
     """The source with keyed hashes in the place of what is to be pseudonymized: nothing later sees the values."""
     hidden = source.spelt(policy.pseudonymize)
     if not hidden:
@@ -129,7 +134,7 @@ def _pseudonymized(source: Source, policy: Policy, key: str | None) -> Source:
         f"sqlanon_pseudonym({literal(key)}, cast({name(column)} as varchar)) as {name(column)}"
         if column in hidden
         else name(column)
-        for column in source.columns
+        for column in (*source.columns, *([part] if part else []))
     )
     return replace(source, relation=f"(select {_comma(columns)} from {source.relation})")
 
@@ -140,17 +145,18 @@ def _encoding(
     kept: dict[str, str],
     seen: list[str],
     trees: tuple[Attribute, ...] = (),
+    part: str | None = None,
 ) -> list[Cte]:
     """The steps from the source to tuples of ranks, the sensitive columns' among them that are trees to the core."""
     columns = _comma([*(a.value for a in attributes), *seen])
     coded = [column for column in seen if column not in {tree.value for tree in trees}]
     every = (*attributes, *trees)
     return [
-        Cte("source", _source_sql(source, attributes, kept), materialized=True),
-        *tuples_ctes(source, attributes, columns),
+        Cte("source", _source_sql(source, attributes, kept, part), materialized=True),
+        *tuples_ctes(source, attributes, columns, part and PART),
         *(cte for attribute in every for cte in attribute.ctes),
         Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in every), materialized=True),
-        Cte("encoded", encoded_sql(every, coded), materialized=True),
+        Cte("encoded", encoded_sql(every, coded, is_part=part is not None), materialized=True),
     ]
 
 
@@ -209,9 +215,10 @@ def _refuse_twice(policy: Policy, outputs: list[_Output]) -> None:
         seen.add(fold(output.name))
 
 
-def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str]) -> str:
+def _source_sql(source: Source, attributes: tuple[Attribute, ...], kept: dict[str, str], part: str | None) -> str:
     columns = [f"{a.read} as {a.value}" for a in attributes]
     columns += [f"{name(column)} as {internal}" for column, internal in kept.items()]
+    columns += [f"{name(part)} as {PART}"] if part else []
     return f"select\n    {', '.join(columns)}\nfrom {source.relation}"
 
 
@@ -221,12 +228,13 @@ def _guard_sql(
     attributes: tuple[Attribute, ...],
     kept: dict[str, str],
     trees: tuple[Attribute, ...] = (),
+    part: str | None = None,
 ) -> str:
     """Each condition counts what is wrong and says it in words."""
     conditions, counts = [], []
     for attribute in (*attributes, *trees):
         for problem, (count, condition, message) in enumerate(attribute.guards(source.shown)):
-            if problem == 0 and attribute in trees:
+            if problem == 0 and (attribute in trees or part):
                 continue  # it may hold nothing but NULL
             column = f"{attribute.value}_{problem}"
             counts.append(f"{count} as {column}")
@@ -340,9 +348,12 @@ def _printed_sql(attributes: tuple[Attribute, ...]) -> str:
     )
 
 
-def _assigned(policy: Policy, attributes: tuple[Attribute, ...], kept: dict[str, str], seen: list[str]) -> Cte:
+def _assigned(
+    policy: Policy, attributes: tuple[Attribute, ...], kept: dict[str, str], seen: list[str], part: str | None
+) -> Cte:
     same = [*(attribute.value for attribute in attributes), *seen]
-    rows, order = "source", _comma(f"source.{internal}" for internal in kept.values()) or "encoded.tuple"
+    rows = f"(select * from source where {PART}) as source" if part else "source"
+    order = _comma(f"source.{internal}" for internal in kept.values()) or "encoded.tuple"
     in_secret = METHODS[policy.method].draws_in_secret
     if in_secret:
         any_column = attributes[0].value

@@ -35,6 +35,13 @@ SEVERAL = Parameter(
     "several sensitive columns: strict holds even against those who know the others, separate looks at each by itself",
     choices=("strict", "separate"),
 )
+DELETED = Parameter(
+    "deleted",
+    "withdraw",
+    "people whom the source no longer has, when a view is refreshed: withdraw their rows once k or more of a class "
+    "have left and k or more, or none, stay; or hold them",
+    choices=("withdraw", "hold"),
+)
 POPULATION = "a table of everybody who might be in the source: k then counts those whom a class may stand for (k-map)"
 MAX_SUPPRESSION = Parameter(
     "max_suppression", None, "the share of the rows that may be suppressed where that pays, such as 0.02", high=1
@@ -83,6 +90,10 @@ class Policy:
     refine: polish the method's groups by a search for less loss; `auto` does so by itself.
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
     seed: the same seed gives the same groups.
+    deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes their rows out of a view once
+        k or more of a class have left and k or more, or none, stay; 'hold' leaves them.
+    strict: refuse a release that, put together with the stored ones of the same source, leaves somebody among fewer
+        than k; otherwise that is only warned about.
     parameters: the method's own parameters, such as beta.
     """
 
@@ -116,6 +127,8 @@ class Policy:
     refine: bool = False
     block_size: int | None = None
     seed: int = 0
+    deleted: str = "withdraw"
+    strict: bool = False
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -132,8 +145,10 @@ class Policy:
         object.__setattr__(self, "method", self.method.lower())
         if self.ranges not in RANGES:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
-        if not isinstance(self.refine, bool):
-            raise PolicyError(f"refine is {self.refine!r}; it must be true or false")
+        for switch in ("refine", "strict"):
+            if not isinstance(getattr(self, switch), bool):
+                raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
+        object.__setattr__(self, "deleted", DELETED.check(self.deleted))
         if self.block_size is not None:
             object.__setattr__(self, "block_size", _whole("block_size", self.block_size, 100))
             if METHODS[self.method].block_size is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from sqlanon.engine import run
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.frames import FRAME, PREFIX
 from sqlanon.sqltext import fold, literal, name, query_or_none, split_name
+
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -196,3 +200,21 @@ def split_column(qualified: str) -> tuple[str, str]:
     if not parts or len(parts) < 2:
         raise CatalogError(f"'{qualified}' is not a column: write table.column")
     return ".".join(map(name, parts[:-1])), parts[-1]
+
+
+@contextmanager
+def steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
+    """The source as something that reads the same twice: a query's or view's rows are kept in a temporary table."""
+    source = resolve(con, asked)
+    if source.is_table:
+        yield source
+        return
+    snapshot = f"temp.{name(f'sqlanon_source_{next(_numbers)}')}"
+    run(con, f"create temporary table {snapshot} as from {source.relation}")
+    try:
+        yield Source(snapshot, source.shown, source.types, is_table=True)
+    except BaseException:
+        with suppress(duckdb.Error):  # an aborted transaction drops it anyway
+            run(con, f"drop table {snapshot}")
+        raise
+    run(con, f"drop table {snapshot}")

@@ -2,6 +2,7 @@
 
 CREATE [OR REPLACE] ANONYMIZED VIEW|TABLE name AS <select> OPTIONS (k = 5, quasi = [age, zip], ...)
 DROP ANONYMIZED VIEW|TABLE [IF EXISTS] name
+REFRESH ANONYMIZED VIEW name
 PUBLISH name TO 'file.duckdb' | 'file.parquet' | 'file.csv' [REPLACE]
 CREATE [OR REPLACE] HIERARCHY name FROM 'file.csv' | FROM TABLE t | FROM EDGES t | AS SELECT leaf, level1, ...
     | USING INTERVALS (5, 10, 20) [ANCHOR 0] [BELOW 18] [ABOVE 80] [ON t.c]
@@ -57,6 +58,13 @@ class DropRelease:
 
 
 @dataclass(frozen=True)
+class RefreshRelease:
+    """REFRESH ANONYMIZED VIEW."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Publish:
     """PUBLISH ... TO."""
 
@@ -82,7 +90,7 @@ class DropHierarchy:
     missing_ok: bool
 
 
-Statement = Plain | CreateRelease | DropRelease | Publish | CreateHierarchy | DropHierarchy
+Statement = Plain | CreateRelease | DropRelease | RefreshRelease | Publish | CreateHierarchy | DropHierarchy
 
 
 def parse(sql: str) -> list[Statement]:
@@ -150,6 +158,9 @@ def _parse_one(reader: _Reader) -> Statement:
         if reader.accept("HIERARCHY"):
             missing_ok = reader.accept("IF", "EXISTS")
             return reader.done(DropHierarchy(reader.plain_name("the hierarchy's name"), missing_ok))
+    elif reader.accept("REFRESH", "ANONYMIZED"):
+        reader.one_of("VIEW")
+        return reader.done(RefreshRelease(reader.name("the release's name")))
     elif reader.accept("PUBLISH"):
         name = reader.name("the release's name")
         reader.one_of("TO")

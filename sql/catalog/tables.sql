@@ -41,7 +41,32 @@ create table if not exists anon.releases (
     learned varchar not null,   -- what the method found out beside the groups, as JSON
     rows bigint not null,
     sqlanon varchar not null,
-    created_at timestamp not null  -- UTC
+    created_at timestamp not null, -- UTC
+    version integer,            -- 1 when made, one more whenever a refresh changes what is printed
+    refreshed_at timestamp,     -- UTC; NULL if never
+    held_new bigint,            -- people of the source who are not printed yet: too few to hide among themselves
+    held_deleted bigint         -- people who are no longer in the source and still printed
+);
+
+-- A row is a version of a release: how many rows it printed, how many of them were new and how many were gone.
+create table if not exists anon.release_versions (
+    release varchar not null,
+    version integer not null,
+    rows bigint not null,
+    added bigint not null,
+    withdrawn bigint not null,
+    held_new bigint not null,
+    held_deleted bigint not null,
+    made_at timestamp not null  -- UTC
+);
+
+-- How the people of a view are recognized in its source: their digests are in the table release_N_members beside its
+-- rows, made with this salt from these columns.
+create table if not exists anon.release_members (
+    release varchar not null,
+    salt varchar not null,
+    columns varchar not null,   -- with their types, as JSON
+    key_check varchar           -- what the key of its pseudonyms makes of the salt
 );
 
 -- What anon.utility computes its measures from, see sql/metrics/.

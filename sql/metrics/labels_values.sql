@@ -1,21 +1,27 @@
 -- A row is one printed value or range of an attribute without a hierarchy: how many rows print it, and the share of
--- the whole range that one of them has lost. * has lost everything. Halves, because the whole may be too long for a
--- double.
+-- the whole range that one of them has lost. * has lost everything. An end that is nobody's value counts as the nearest
+-- one inside if it has a place. Halves, because the whole may be too long for a double.
 select
     {column} as attribute,
     printed.label,
     printed.rows,
     cast({weight} as double) as weight,
-    case when printed.label = '*' then 0 else first.rank end as lo,
-    case when printed.label = '*' then whole.last else last.rank end as hi,
+    case when printed.label = '*' then 0 else coalesce(first.rank, above.rank) end as lo,
+    case
+        when printed.label = '*' then whole.last
+        when first.rank is null and above.rank > coalesce(last.rank, below.rank) then null
+        else coalesce(last.rank, below.rank)
+    end as hi,
     case
         when printed.label = '*' then 1
-        when first.rank = last.rank then 0
-        else coalesce((last.place / 2 - first.place / 2) / nullif(whole.half, 0), 0)
+        when lo = hi then 0
+        else coalesce(
+            (coalesce(last.place, below.place) / 2 - coalesce(first.place, above.place) / 2) / nullif(whole.half, 0), 0
+        )
     end as ncp,
     ncp as lm,
     ncp as eloss,
-    printed.label is not distinct from '*' or first.rank is distinct from last.rank as is_modified,
+    printed.label is not distinct from '*' or printed.first is distinct from printed.last as is_modified,
     cast(null as integer) as level,
     cast(null as integer) as height
 from (
@@ -23,6 +29,8 @@ from (
         {label} as label,
         case when label like '[%]' then regexp_extract(label, {pattern}, 1) else label end as first,
         case when label like '[%]' then regexp_extract(label, {pattern}, 2) else label end as last,
+        case when label like '[%]' then {first} end as first_place,
+        case when label like '[%]' then {last} end as last_place,
         count(*) as rows
     from printed
     group by all
@@ -33,3 +41,5 @@ cross join (
 ) as whole
 left join {domain} as first on first.label is not distinct from printed.first
 left join {domain} as last on last.label is not distinct from printed.last
+asof left join (select rank, place from {domain} where place is not null) as above on above.place >= printed.first_place
+asof left join (select rank, place from {domain} where place is not null) as below on below.place <= printed.last_place

@@ -6,3 +6,4 @@ select
     {columns}
 from tuples
 {joins}
+{part}

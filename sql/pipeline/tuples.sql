@@ -1,7 +1,7 @@
 -- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
--- and how many rows of the source hold it.
+-- and how many rows of the source hold it; 0 where only rows that are not to be released do.
 select
     {columns},
-    count(*) as rows
+    {rows} as rows
 from source
 group by all

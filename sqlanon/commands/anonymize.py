@@ -24,6 +24,7 @@ from sqlanon.demo import summary
 from sqlanon.displays import release_dict
 from sqlanon.policy import (
     DEFAULT_METHOD,
+    DELETED,
     MAX_SUPPRESSION,
     OPTIONS,
     PARAMETERS,
@@ -65,6 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
     parser.add_argument("--block-size", type=number, help="cluster so many distinct tuples at a time")
     parser.add_argument("--seed", type=int, help="the same seed gives the same groups")
+    parser.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
+    parser.add_argument(
+        "--strict", action="store_true", default=None, help="refuse what breaks k together with other stored releases"
+    )
     for parameter, methods in _parameters().items():
         kind = {"type": number} if not parameter.choices else {"choices": parameter.choices}
         parser.add_argument(

@@ -33,6 +33,12 @@ def open_database(arguments: argparse.Namespace) -> sqlanon.Connection:
     return con
 
 
+def existing_database(arguments: argparse.Namespace) -> None:
+    """Raise if the database that is named is not there: opening it would make a new one."""
+    if arguments.db is not None and not Path(arguments.db).is_file():
+        raise CatalogError(f"There is no database '{arguments.db}'")
+
+
 def add_quasi(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quasi", action="append", required=True, type=columns, metavar="A,B", help="quasi-identifiers"
@@ -94,8 +100,7 @@ def attach(con: sqlanon.Connection, arguments: argparse.Namespace, sources: Sequ
             if source.lower().endswith((".duckdb", ".db")):
                 raise CatalogError(f"Which table of '{source}'? sqlanon {command} TABLE --db {source}")
         return False
-    if not Path(arguments.db).is_file():
-        raise CatalogError(f"There is no database '{arguments.db}'")
+    existing_database(arguments)
     engine.run(con.duckdb, f"attach {literal(arguments.db)} as checked (read_only)")
     return True
 

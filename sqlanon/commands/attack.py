@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 import sqlanon
-from sqlanon.commands.arguments import add_database, columns, flat, pair
-from sqlanon.errors import CatalogError
+from sqlanon.commands.arguments import add_database, columns, existing_database, flat, pair
 from sqlanon.policy import RANGES
 
 
@@ -33,8 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.db is not None and not Path(arguments.db).is_file():
-        raise CatalogError(f"There is no database '{arguments.db}'")
+    existing_database(arguments)
     with sqlanon.connect(arguments.db or ":memory:") as con:
         found = sqlanon.attack(
             con,
