@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from numbers import Integral
@@ -115,7 +115,7 @@ class Comparison:
         if is_in_transaction(self.con):
             raise SqlanonError("A comparison stores its cells one by one: commit or roll back your transaction first")
         self.cells = []
-        with our_errors(), naming(self.con) as named, self._same_rows(named) as table:
+        with our_errors(), self._same_rows() as table:
             anon = anon_schema(self.con)
             stored = {} if self.fresh else self._stored(anon)
             self.fresh = False  # what this run stores is not run again
@@ -289,13 +289,15 @@ class Comparison:
         return [page, *pictures]
 
     @contextmanager
-    def _same_rows(self, named: Callable[[Any], str]) -> Iterator[str]:
+    def _same_rows(self) -> Iterator[str]:
         """The rows for all cells, in a temporary table; sets `rows` and `id`."""
-        source, policy = resolve(self.con, named(self.source if self.frame is None else self.frame)), self.policy
-        columns = source.spelt([column for role in ROLES for column in getattr(policy, role)])
-        attributes = attributes_of(source, policy, hierarchies(self.con, anon_schema(self.con)), anon_schema(self.con))
+        policy, anon = self.policy, anon_schema(self.con)
         table = f"temp.sqlanon_compared_{next(_numbers)}"
-        run(self.con, f"create temporary table {table} as {self._rows_sql(source, columns)}")
+        with naming(self.con) as named:
+            source = resolve(self.con, named(self.source if self.frame is None else self.frame))
+            columns = source.spelt([column for role in ROLES for column in getattr(policy, role)])
+            attributes = attributes_of(source, policy, hierarchies(self.con, anon), anon)
+            run(self.con, f"create temporary table {table} as {self._rows_sql(source, columns)}")
         try:
             self.rows, content = _fingerprint(self.con, table, columns)
             if not self.rows:

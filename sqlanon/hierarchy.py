@@ -17,7 +17,7 @@ from sqlanon.engine import now, our_errors, run, transaction
 from sqlanon.errors import CatalogError, HierarchyError, not_one_of
 from sqlanon.rules import Rule
 from sqlanon.sources import resolve, split_column, type_family
-from sqlanon.sqltext import name, render
+from sqlanon.sqltext import is_path, name, render
 from sqlanon.trees import Node, tree_from_edges, tree_from_paths
 
 DELIMITERS = (";", ",", "\t", "|")
@@ -161,6 +161,8 @@ def _table_rows(con: duckdb.DuckDBPyConnection, asked: str, columns: int | None 
 
 def _csv_rows(path: Path) -> list[tuple[str | None, ...]]:
     """The rows of a file in ARX's shape; the delimiter is found, a header is left out."""
+    if not is_path(path):
+        raise HierarchyError(f"{str(path)!r} is no path of a file")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:

@@ -11,12 +11,13 @@ import duckdb
 from sqlanon.engine import run
 from sqlanon.errors import CatalogError, ConflictError, SqlanonError
 from sqlanon.failures import sentence
+from sqlanon.sqltext import is_path
 
 
 def open_database(path: str | Path, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     """Open a database of DuckDB's, and nothing else: DuckDB 2 reads other files too, into memory, where whatever is
     made beside them is lost."""
-    if not isinstance(path, (str, Path)) or "\0" in str(path):
+    if not isinstance(path, (str, Path)) or not is_path(path):
         raise CatalogError(f"{path!r} is no path of a database")
     try:
         con = duckdb.connect(str(path), read_only=read_only, config=config)

@@ -17,7 +17,7 @@ from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError
 from sqlanon.loading import MACROS
 from sqlanon.models import macro_fragments
 from sqlanon.opening import open_database
-from sqlanon.sqltext import fold, literal, name, render, text
+from sqlanon.sqltext import fold, is_path, literal, name, render, text
 
 FORMATS = (".duckdb", ".csv", ".parquet")
 ABOUT = "about"
@@ -48,6 +48,8 @@ Tables = Mapping[str, str]
 def refuse(con: duckdb.DuckDBPyConnection, path: str | Path, replace: bool = False) -> Path:
     """The file to write, or an error that says why it cannot be."""
     target = Path(path)
+    if not is_path(target):
+        raise PolicyError(f"{str(target)!r} is no path of a file")
     if target.suffix.lower() not in FORMATS:
         raise PolicyError(f"'{target}' must end in {FORMATS[0]}, {' or '.join(FORMATS[1:])}")
     if not target.parent.is_dir():

@@ -14,7 +14,7 @@ import duckdb
 from sqlanon.engine import run
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.frames import FRAME, PREFIX
-from sqlanon.sqltext import fold, literal, name, query_or_none, split_name
+from sqlanon.sqltext import fold, is_encodable, literal, name, query_or_none, split_name
 
 _numbers = itertools.count(1)
 
@@ -177,6 +177,8 @@ def _file(asked: str) -> str | None:
 
 
 def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
+    if not is_encodable(query):
+        raise CatalogError("The source query has half a character in it (a lone surrogate), which no text has")
     try:
         statements = con.extract_statements(query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":

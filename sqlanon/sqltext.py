@@ -38,6 +38,20 @@ def literal(value: Any) -> str:
     return "[" + ", ".join(map(literal, value)) + "]"
 
 
+def is_path(path: object) -> bool:
+    """Could the operating system have a file of this name? Not with NUL or half a character (a lone surrogate)."""
+    return "\0" not in str(path) and is_encodable(str(path))
+
+
+def is_encodable(text: str) -> bool:
+    """Can DuckDB be told this text? Half a character (a lone surrogate) has no bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @cache
 def text(file: str) -> str:
     """The text of one file of sql/."""

@@ -174,7 +174,7 @@ def limits(policy: Policy, proof: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Several releases",
             "Another release of the same people can be laid beside this one, and the two together may tell more than "
-            "each. sqlanon attack tries it on stored releases.",
+            "each. sqlanon audit counts that for stored releases.",
         )
     )
     if policy.ranges == "text" and policy.represent == "closure" and not method.is_exact:

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import sqlanon
-from sqlanon.errors import DataError, PolicyError
+from sqlanon.errors import DataError, PolicyError, SqlanonError
 from sqlanon.failures import translated
 
 
@@ -47,6 +47,24 @@ def test_measuring_by_something_else_than_a_number_is_an_error_in_words(con: sql
 def test_a_published_file_names_each_model_once(con: sqlanon.Connection, tmp_path: Path) -> None:
     release = sqlanon.anonymize(con, "people", ["age"], 4, sensitive=["ill"], distinct_l=2, alpha=0.6)
     assert release.publish(tmp_path / "out.duckdb")["property"] == "k-anonymity, distinct_l = 2, alpha = 0.6"
+
+
+def test_half_a_character_is_refused_wherever_it_stands(con: sqlanon.Connection, tmp_path: Path) -> None:
+    half = "x\ud800"
+    release = sqlanon.anonymize(con, "people", ["age"], 4)
+    for use in (
+        lambda: sqlanon.anonymize(con, half, ["age"], 4),
+        lambda: sqlanon.anonymize(con, f"from people where '{half}' = ''", ["age"], 4),
+        lambda: sqlanon.anonymize(con, "people", ["age"], 4, name=half),
+        lambda: sqlanon.create_hierarchy(con, half, prefix=True),
+        lambda: sqlanon.create_hierarchy(con, "h", rows=[[half, "*"], ["b", "*"]]),
+        lambda: sqlanon.create_hierarchy(con, "h", csv=half),
+        lambda: sqlanon.connect(tmp_path / half),
+        lambda: release.publish(tmp_path / f"{half}.csv"),
+    ):
+        with pytest.raises(SqlanonError):
+            use()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_duckdb_cannot_convert_is_an_error_in_words() -> None:
