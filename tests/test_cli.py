@@ -51,6 +51,8 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "quasi": ["age", "zip", "sex"],
             "k": 3,
             "several": "strict",
+            "strict": False,
+            "deleted": "withdraw",
             "method": "kaca",
             "keep": ["ward"],
             "unsafe_keep": ["diagnosis"],

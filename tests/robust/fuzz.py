@@ -66,6 +66,13 @@ def connection() -> sqlanon.Connection:
     return con
 
 
+def afresh() -> None:
+    """Close the database; the next case opens another."""
+    if connection.cache_info().currsize:
+        connection().close()
+        connection.cache_clear()
+
+
 def cleaned(con: sqlanon.Connection) -> None:
     """Take away what a case has left, and look whether the bystander is as before."""
     if con.execute("select answer from bystander").fetchall() != [(42,)]:
@@ -417,7 +424,7 @@ def run_case(seed: int, family: str, number: int) -> str:
             return "refused"
         finally:
             if sys.exc_info()[0] is not None and not issubclass(sys.exc_info()[0] or Exception, SqlanonError):
-                connection.cache_clear()  # whatever happened, the next case starts afresh
+                afresh()
             else:
                 cleaned(connection())
 
@@ -449,6 +456,7 @@ def main() -> int:
                 if arguments.case is not None:
                     traceback.print_exc()
         print(family, dict(outcomes), f"{time.monotonic() - start:.0f} s", flush=True)
+    afresh()
     return 1 if failures else 0
 
 

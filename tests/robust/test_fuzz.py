@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from fuzz import FAMILIES, run_case
+from fuzz import FAMILIES, afresh, run_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 CASES = {"statements": 100, "noise": 100, "options": 100}
 """How many of a family; 25 of the slower ones."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closing() -> Iterator[None]:
+    yield
+    afresh()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
