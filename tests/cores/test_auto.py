@@ -20,7 +20,7 @@ FINEST_ARX = {5: 0.0241, 10: 0.0386, 50: 0.0936, 100: 0.1299}
 
 
 def run(table: Problem, k: int, **parameters: object) -> Groups:
-    return auto.cluster(table, k, np.random.default_rng(0), lambda done, total: None, **parameters)
+    return auto.cluster(table, k, np.random.default_rng(0), lambda done, total, **facts: None, **parameters)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_it_loses_less_than_sequential_with_the_same_cost(people, objective):
 
 def test_more_effort_loses_no_more_than_peel_alone():
     table = random_problem(np.random.default_rng(5))
-    alone = peel.cluster(table, 3, np.random.default_rng(0), lambda done, total: None)
+    alone = peel.cluster(table, 3, np.random.default_rng(0), lambda done, total, **facts: None)
     losses = [gcp(table, run(table, 3, effort=effort)) for effort in ("fast", "balanced")]
     assert max(losses) <= gcp(table, alone) + 1e-12
 

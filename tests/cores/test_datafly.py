@@ -19,7 +19,7 @@ FIVE = tree([[[], []], [[], [], []]])
 
 def run(table: Problem, k: int, max_suppression: float | None = None) -> Groups:
     return datafly.cluster(
-        table, k, np.random.default_rng(0), lambda done, total: None, max_suppression=max_suppression
+        table, k, np.random.default_rng(0), lambda done, total, **facts: None, max_suppression=max_suppression
     )
 
 
@@ -44,7 +44,7 @@ def test_the_core_does_what_the_literal_version_does(case, share):
 @given(case=solvable)
 def test_incognito_never_loses_more_where_nothing_is_suppressed(case):
     table, k = case
-    best = incognito.cluster(table, k, np.random.default_rng(0), lambda done, total: None)
+    best = incognito.cluster(table, k, np.random.default_rng(0), lambda done, total, **facts: None)
     assert gcp(table, best) <= gcp(table, run(table, k, 0.0)) + 1e-9
 
 

@@ -33,12 +33,12 @@ def problem(rows: list[tuple[int, ...]], *attributes: Tree | Numbers) -> Problem
 
 def run(table: Problem, k: int, max_suppression: float = 0.0) -> Groups:
     return incognito.cluster(
-        table, k, np.random.default_rng(0), lambda done, total: None, max_suppression=max_suppression
+        table, k, np.random.default_rng(0), lambda done, total, **facts: None, max_suppression=max_suppression
     )
 
 
 def passing(table: Problem, k: int, limit: int = 0) -> set[tuple[int, ...]]:
-    search = incognito.Search(table, k, limit, lambda done, total: None)
+    search = incognito.Search(table, k, limit, lambda done, total, **facts: None)
     return set(map(tuple, np.argwhere(search.all_attributes()).tolist()))
 
 

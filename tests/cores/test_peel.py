@@ -24,7 +24,7 @@ def problem(ranks: list[tuple[int, ...]], counts: list[int], *attributes: Tree |
 
 
 def run(table: Problem, k: int, seed: int = 0, **parameters: int) -> Groups:
-    return peel.cluster(table, k, np.random.default_rng(seed), lambda done, total: None, **parameters)
+    return peel.cluster(table, k, np.random.default_rng(seed), lambda done, total, **facts: None, **parameters)
 
 
 def range_loss(table: Problem, tuples: list[int]) -> float:

@@ -23,7 +23,7 @@ from sqlanon.udfs import boxes, costs, diversity, peel
 some = settings(max_examples=30, deadline=None)
 
 
-def quiet(done: int, total: int) -> None:
+def quiet(done: int, total: int, **facts: float) -> None:
     """Progress for nobody."""
 
 
