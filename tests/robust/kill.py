@@ -55,6 +55,14 @@ def drop(con: sqlanon.Connection, folder: Path) -> None:
     con.execute("checkpoint")
 
 
+def refresh(con: sqlanon.Connection, folder: Path) -> None:
+    con.execute("begin")
+    con.execute(f"insert into {SOURCE} select age, zip, illness from {SOURCE} limit {ROWS // 4}")
+    sqlanon.refresh(con, "seen")
+    con.execute("commit")
+    con.execute("checkpoint")
+
+
 def publish(con: sqlanon.Connection, folder: Path) -> None:
     sqlanon.open_release(con, "seen").publish(folder / "out.duckdb", replace=True)
 
@@ -73,6 +81,7 @@ ACTIONS: dict[str, Callable[[sqlanon.Connection, Path], None]] = {
     "create": create,
     "replace": replace,
     "drop": drop,
+    "refresh": refresh,
     "publish": publish,
     "publish_new": publish_new,
     "hierarchy": hierarchy,
