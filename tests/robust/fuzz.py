@@ -144,7 +144,8 @@ def random_policy(rng: random.Random, columns: list[str], size: int, is_tame: bo
         options.setdefault(option, fitting(rng, option))
     if rng.random() < 0.1 * wildness:
         option, value = any_option(rng)
-        options[option] = value
+        if option != "source":  # Python's own to refuse
+            options[option] = value
     return options
 
 
