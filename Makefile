@@ -41,4 +41,5 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.developing: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps 'pycanon>=1.3'  # with what it pins, nothing else could be new
 	@touch $@ $(VENV)/.installed

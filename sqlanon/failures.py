@@ -46,6 +46,8 @@ def translated(problem: BaseException) -> BaseException | None:
         return CatalogError(f"{sentence(problem)}: open the database again")
     if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
         return KeyboardInterrupt()
+    if isinstance(problem, RuntimeError) and "Unable to cast" in str(problem):
+        return DataError("A name or text has half a character in it (a lone surrogate), which no text has")
     return None
 
 
