@@ -172,7 +172,9 @@ def _node_name(node: dict[str, Any]) -> str:
 
 def _shares(parts: Sequence[float], whole: float) -> tuple[float, ...]:
     """The parts and what remains as shares, as exact as a picture needs them."""
-    shares = [float(part) / whole if whole else 0.0 for part in parts]
+    if not whole:
+        return (0.0,) * (len(parts) + 1)
+    shares = [float(part) / whole for part in parts]
     return tuple(round(200 * share) / 200 for share in (*shares, max(0.0, 1 - sum(shares))))
 
 

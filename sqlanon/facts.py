@@ -22,7 +22,7 @@ from sqlanon.hierarchy import hierarchies
 from sqlanon.models import Asked, Sensitive, sensitive_of
 from sqlanon.policy import ASKED, Policy
 from sqlanon.promises import GROUP
-from sqlanon.proofs import Proof, check_k, check_model
+from sqlanon.proofs import Proof, check_k, check_model, plain_names
 from sqlanon.release import Release, anonymize
 from sqlanon.risks import risk
 from sqlanon.sources import Source, resolve
@@ -193,7 +193,8 @@ def facts_of_table(
         people = _people(found.relation, printed, person)
         title = shown or _shown(table) or "a query"
         kept = _sensitive(raw, found.relation, policy)
-        relation = name(title) if query_or_none(table) is not None or found.is_table else literal(title)
+        is_file = query_or_none(table) is None and not found.is_table
+        relation = literal(title) if is_file else plain_names([title])
         proofs = [
             Proof("k", None, counted.k, k, counted.k is None or counted.k >= k, check_k(relation, printed, person))
         ]

@@ -142,7 +142,7 @@ def _class_sizes(facts: Facts) -> Picture:
     smallest, largest = facts.sizes[0][0], facts.sizes[-1][0]
     most, share = max(((name, count / rows) for name, count, _ in bins), key=lambda each: each[1])
     said = (
-        f"{sum(classes for _, classes in facts.sizes):,} classes of {_from_to(smallest, largest)} {unit}. "
+        f"{sum(classes for _, classes in facts.sizes):,} classes of {_from_to(smallest, largest)} {unit} each. "
         f"Most {unit}, {share:.0%}, are in classes of {most}."
     )
 

@@ -174,7 +174,7 @@ def _numbers(facts: Facts) -> str:
             tiles.append((proof.symbol, _reached(proof), f"{asked}{about}", not proof.holds))
     where = f"of {facts.rows_in:,} that went in" if facts.rows_in is not None else "in the table"
     lost = facts.suppressed + facts.left_out
-    tiles.append(("rows out", f"{facts.rows:,}", where, False))
+    tiles.append(("rows out" if facts.is_release else "rows", f"{facts.rows:,}", where, False))
     share = lost / (facts.rows + facts.left_out) if facts.rows + facts.left_out else 0
     how = f"{share:.1%} of all: {facts.left_out:,} left out" if facts.left_out else f"{share:.1%} tell nothing but *"
     tiles.append(("suppressed", f"{lost:,}", how, False))

@@ -154,6 +154,8 @@ def test_a_table_that_breaks_its_promise_is_said_to(con: duckdb.DuckDBPyConnecti
     assert "This table does not keep what was asked: k is 1, asked was 4." in text
     assert "16 rows are in classes of fewer than 4." in text
     assert "Some released rows" not in text
+    assert "FROM patients GROUP BY age, zip, sex" in text
+    assert "all others" not in text
     for (value,) in con.execute("select diagnosis from patients").fetchall():
         assert value not in text
 

@@ -26,8 +26,6 @@ from sqlanon.udfs.refine import refine
 from sqlanon.udfs import costs, diversity, peel
 
 LARGE = 50_000
-LONGER = 0.2
-"""Steps of refine grow with this power of k: a step takes less time where groups are fewer, and does less."""
 SMALL = 20_000
 """Tables of so many tuples can afford to repair a start that breaks its models almost everywhere."""
 PER_TUPLE = 20
@@ -36,14 +34,20 @@ PER_TUPLE = 20
 
 @dataclass(frozen=True)
 class Effort:
-    """How many steps peel and refine may take."""
+    """How many steps peel and refine may take, those of refine at k = 10. They grow with the power `longer` of k: a step
+    takes less time where groups are fewer, and does less."""
 
     peel: int
     refine: int
+    longer: float = 0.2
     heat: float = 0.0
 
 
-EFFORTS = {"fast": Effort(20_000, 20), "balanced": Effort(150_000, 400), "best": Effort(150_000, 4_400, heat=0.4)}
+EFFORTS = {
+    "fast": Effort(20_000, 20),
+    "balanced": Effort(150_000, 400),
+    "best": Effort(150_000, 3_000, longer=0.4, heat=0.8),
+}
 
 
 def cluster(
@@ -70,7 +74,7 @@ def cluster(
     if problem.models:
         starts = _repaired(problem, k, rng, partial(progress, THOUSANDTHS // 4, THOUSANDTHS), fewer, starts)
     groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
-    share = min(1.0, LARGE / len(problem.counts)) * (k / 10) ** LONGER
+    share = min(1.0, LARGE / len(problem.counts)) * (k / 10) ** steps.longer
     rounds: int | None = max(10, int(steps.refine * share))
     seconds = None
     if time_budget is not None:

@@ -26,9 +26,9 @@ Decided:
   the best clustering of all is returned. It may lose heat √k times what a cell loses that tells nothing, on average:
   on Adult, the best heat for k = 10 and 100 is then the same. Heat falls in proportion to what is left of the budget,
   and is 0 in its last twentieth. It pays on long runs only.
-- With heat, a quarter of the steps offers windows (see windows.py) to wider pools. They take most of the time, and are
-  what gets a long search out of the arrangement of groups that it began with. Without heat, the same time gains more by
-  cuts. Groups of 2k rows or more, nearly all of which hold one tuple, are left out of these pools.
+- With heat, more than half of the steps offer windows (see windows.py) to wider pools. They are what gets a long search
+  out of the arrangement of groups that it began with, the wider the pool the better. Without heat, the same time gains
+  more by cuts. Groups of 2k rows or more, nearly all of which hold one tuple, are left out of these pools.
 - PMI says little about what is near, as a larger box may lose less by it: pools are made by MI, and a pool's tuples are
   ordered by PMI, each for its own sensitive value.
 - Without heat and seconds, it stops early after `PATIENCE` steps without any gain.
@@ -42,7 +42,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,21 +50,23 @@ from sqlanon.udfs.boxes import Boxes, Singles, Space
 from sqlanon.udfs.method import Progress
 from sqlanon.udfs.peel import levels
 from sqlanon.udfs.problem import SUPPRESSED, Bools, Floats, Groups, Ints, Problem
-from sqlanon.udfs.windows import Lattice
 
 from sqlanon.udfs import costs, diversity
+
+if TYPE_CHECKING:
+    from sqlanon.udfs.windows import Lattice
 
 GUIDE = "mi"
 """Where the objective looks at sensitive values, what is near is told by this measure."""
 CELLS = 1 << 14
 """How many entries of pools are looked at together: they stay in the processor's cache."""
-BLOCK = 64
-"""Groups in a block, of which about half are in pools."""
+BLOCK, WIDE_BLOCK = 64, 512
+"""Groups in a block. Of those of cuts about half are in pools, of those of windows a quarter: the others are far."""
 WIDTHS = (2, 2, 2, 2, 2, 2, 3, 3, 3, 1)
 """How many groups a pool has: one of these, drawn for each step."""
-WINDOWS = 0.25
+WINDOWS = 0.6
 """So many steps of a search with heat offer windows instead of cuts."""
-WIDER = (3, 4, 5, 6, 8, 12)
+WIDER = (4, 8, 12, 16, 24)
 """How many groups a pool of windows has."""
 NOISE = 0.3
 """How much farther, at most, a group may seem than it is: pools then differ from step to step."""
@@ -143,7 +145,7 @@ class Budget:
 def _step(state: State, k: int, rng: np.random.Generator, step: int, heat: float) -> State:
     """Offer one new cut to each of some disjoint pools."""
     if heat > 0 and k > 1 and rng.random() < WINDOWS:
-        pools = state.pools(min(int(rng.choice(WIDER)), state.count), rng)
+        pools = state.pools(min(int(rng.choice(WIDER)), state.count), rng, WIDE_BLOCK, 4)
         pools = pools[(state.size[pools] < 2 * k).all(axis=1)]
         return state.offer(pools, state.windows(pools, k, rng), k, heat, rng) if len(pools) else state
     width = 1 if step == 0 else int(rng.choice(WIDTHS))
@@ -174,7 +176,9 @@ class Table:
 
     @cached_property
     def lattice(self) -> Lattice:
-        """What windows are found with."""
+        """What windows are found with, imported when needed: numba alone takes longer than effort 'fast'."""
+        from sqlanon.udfs.windows import Lattice
+
         return Lattice(self.problem.ranks, self.guides, self.levels, self.guide, self.guide.points(self.problem.ranks))
 
 
@@ -252,18 +256,21 @@ class State:
         """The first entry of each group."""
         return np.cumsum(self.length) - self.length
 
-    def pools(self, width: int, rng: np.random.Generator) -> Ints:
-        """Disjoint pools of so many groups, near each other and the first one costly: pools × width."""
+    def pools(self, width: int, rng: np.random.Generator, block: int = BLOCK, one_of: int = 2) -> Ints:
+        """Disjoint pools of so many groups, near each other and the first one costly: pools × width.
+
+        Near means the nearest of a block, and one of so many groups is in a pool.
+        """
         if width == 1:
             return np.arange(self.count)[:, None]
-        blocks, guide = self._blocks(rng), self.table.guide
+        blocks, guide = self._blocks(rng, block), self.table.guide
         every = np.arange(len(blocks))
         box = self.box.take(blocks)
         loss = guide.rough(box)
         # An exponential race: the first of a block is drawn with probability in proportion to its cost.
         race = np.log(1 - rng.random(blocks.shape)) / np.maximum((self.charge - self.least)[blocks], 1e-12)
         pools = []
-        for _ in range(max(1, blocks.shape[1] // (2 * width))):
+        for _ in range(max(1, blocks.shape[1] // (one_of * width))):
             start = race.argmax(axis=1)
             race[every, start] = -np.inf
             far = 2 * guide.rough(box | self.box.take(blocks[every, start][:, None])) - loss
@@ -274,7 +281,7 @@ class State:
             pools.append(np.hstack([blocks[every, start][:, None], blocks[every[:, None], near]]))
         return np.vstack(pools)
 
-    def _blocks(self, rng: np.random.Generator) -> Ints:
+    def _blocks(self, rng: np.random.Generator, most: int) -> Ints:
         """The groups in an order in which near ones are often close together: blocks × groups."""
         some = self.tuple[self.first + (rng.random(self.count) * self.length).astype(np.int64)]
         key, size = np.zeros(self.count, dtype=np.int64), 1
@@ -285,7 +292,7 @@ class State:
                 break
             key, size = key * classes + codes.take(self.table.problem.ranks[some, j]), size * classes
         order = np.argsort(key + rng.random(self.count), kind="stable")
-        width = min(BLOCK, self.count)
+        width = min(most, self.count)
         count = self.count // width
         start = int(rng.integers(self.count - count * width + 1))
         return order[start : start + count * width].reshape(count, width)

@@ -1,20 +1,20 @@
 """Windows: the rows of a pool of groups, clustered anew as peel would with a few generalizations of the pool's own.
 
 Ours. One attribute, the line, stays exact; all others are generalized. A pool's generalizations are those of its
-groups' boxes, and these again with some attributes a level up or down or as in another group. Each puts the pool's rows
-in the order of their classes and of the line within: every k rows in succession that share a class are a window, which
-costs the class's loss and that of its stretch of the line. The best window of all becomes a group and leaves, until
-fewer than k rows are left; each of these joins the group whose loss it raises least. So a group is found at once whose
-rows come from many others, where cuts would have to climb over worse clusterings to get there.
+groups' boxes, and these again with some attributes a level up or down or as in another group. In each, every k rows of
+a class in succession on the line are a window, which costs the class's loss and that of its stretch of the line. The
+best window of all becomes a group and leaves, until there is none; each row that is left joins the group whose loss it
+raises least. So a group is found at once whose rows come from many others, where cuts would have to climb over worse
+clusterings to get there.
 
-Time O(w M R + M R (d + log R)) and memory O(M R) for a pool of w groups and R rows, and M generalizations of d
-attributes.
+Time O(M R d) and memory O(M R) for a pool of R rows and M generalizations of d attributes: a generalization is looked
+at again only when its best window, as it was, would be the next.
 
 Decided:
 - The line is a number, drawn for each step; any attribute where there is no number.
 - The best window has the least loss less a share of what its rows lose now: 0, 0.2 or 0.4, drawn for each step. Rows
   that are badly off then come first. On Adult all three together do better than any one.
-- Classes are told apart by a hash, and their losses have 16 bits: what is found is charged exactly by who asks.
+- Classes are told apart by a hash, and losses are rough: what is found is charged exactly by who asks.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from sqlanon.udfs.boxes import Axis, Boxes, Space
+from sqlanon.udfs.boxes import Axis, Boxes, Singles, Space
 from sqlanon.udfs.costs import Rate
-from sqlanon.udfs.problem import Bools, Floats, Ints, Numbers
+from sqlanon.udfs.problem import Floats, Ints, Numbers
+from sqlanon.udfs.scan import scan
 
-CELLS = 1 << 15
-"""How many places of rows in all generalizations of all pools are looked at together."""
-GENERALIZATIONS = 40
+GENERALIZATIONS = 120
 MIXED, MOVED = 0.15, 0.2
 """How many attributes are as in another group, and how many are a level up or down, or as they were."""
 SHARES = (0.0, 0.2, 0.4)
-LOSS, PLACE = 16, 16
-"""Bits of a class's loss and of a row's place in its pool, below the hash of the class."""
-MOST = 1 << PLACE
-"""Pools have no more rows than this."""
+
+Line = tuple[Singles, Singles, np.float32]
+"""Where each rank is on the line, or what each range of ranks loses, and what the whole line does."""
 
 
 class Lattice:
@@ -44,20 +42,20 @@ class Lattice:
 
     def __init__(self, ranks: Ints, rates: list[Rate], levels: list[list[Ints]], space: Space, points: Boxes) -> None:
         self.ranks, self.space, self.points = ranks, space, points
+        self.small = np.ascontiguousarray(ranks.T, dtype=np.uint32)
         self.levels = [np.array(codes) for codes in levels]
         self.tops = np.array([len(codes) - 1 for codes in levels])
-        self.axes = [Axis(rate) for rate in rates]
         numbers = [j for j, rate in enumerate(rates) if isinstance(rate.attribute, Numbers)]
-        self.lines = numbers or list(range(len(rates)))
+        self.lines = {j: _line(rates[j]) for j in numbers or range(len(rates))}
+        # One long table of each, in which an attribute begins at a place and its levels are so far apart.
+        odd = np.random.default_rng(0).integers(1 << 62, size=len(rates), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        self.hashes = np.concatenate(
+            [(codes + 1).astype(np.uint64).ravel() * factor for codes, factor in zip(self.levels, odd, strict=True)]
+        )
         losses = [_losses(rate, codes) for rate, codes in zip(rates, levels, strict=True)]
-        least = [loss.min() for loss in losses]
-        span = sum(float(loss.max()) - low for loss, low in zip(losses, least, strict=True))
-        self.unit = max(span, 1e-300) / ((1 << LOSS) - len(rates) - 1)
-        odd = np.random.default_rng(0).integers(1 << 62, size=len(rates)) * 2 + 1
-        self.packed = [
-            (codes * factor << (LOSS + PLACE)) + (np.rint((loss - low) / self.unit).astype(np.int64) << PLACE)
-            for codes, factor, loss, low in zip(self.levels, odd, losses, least, strict=True)
-        ]
+        self.losses = np.concatenate([loss.ravel() for loss in losses]).astype(np.float32)
+        self.apart = np.array([rate.ranks for rate in rates])
+        self.begin = np.cumsum(self.apart * (self.tops + 1)) - self.apart * (self.tops + 1)
 
     def recut(
         self, pool: Ints, group: Ints, tuples: Ints, price: Floats, k: int, rng: np.random.Generator
@@ -66,30 +64,13 @@ class Lattice:
 
         Given are single rows, those of a group side by side, with what each loses now; pools have k rows or more.
         """
-        line, share = int(rng.choice(self.lines)), float(rng.choice(SHARES))
-        # In the order of the line, a row's place in its pool tells where it is on the line.
+        line, share = int(rng.choice(list(self.lines))), float(rng.choice(SHARES))
+        order = np.lexsort((rng.random(len(pool)), self.ranks[tuples, line], pool))
+        nodes = self._nodes(pool, group, tuples, rng)
         size = np.bincount(pool)
-        mixed = np.lexsort((rng.random(len(pool)), self.ranks[tuples, line], pool))
-        first = np.cumsum(size) - size
-        nodes = self._nodes(pool, group, tuples, line, rng)
+        found = self._scan(np.cumsum(size) - size, size, tuples[order], nodes, line, price[order] * share / k, k)
         part = np.full(len(pool), -1)
-        by_size = np.argsort(size, kind="stable")
-        sheets, done = [], 0
-        while done < len(by_size):
-            sheets.append(by_size[done : done + max(1, CELLS // int(size[by_size[done]] * nodes.shape[1]))])
-            done += len(sheets[-1])
-
-        def look(some: Ints) -> None:
-            place = np.arange(int(size[some].max()))
-            is_row = place < size[some][:, None]
-            row = mixed[np.where(is_row, first[some][:, None] + place, first[some][:, None])]
-            sheet = Sheet(self, nodes[some], tuples[row], is_row, line)
-            found = sheet.windows(k, price[row] * share)
-            part[row[is_row]] = np.where(found < 0, -1, found * len(size) + some[:, None])[is_row]
-
-        # Nothing is drawn in there, and each sheet has rows of its own: however many threads, the answer is the same.
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            list(threads.map(look, sheets))
+        part[order] = np.where(found < 0, -1, found * len(size) + pool[order])
         rest = part < 0
         if rest.any():
             part[rest] = self._homes(pool, tuples, part, k)
@@ -97,7 +78,26 @@ class Lattice:
         part, tuples = np.divmod(key, len(self.ranks))
         return part % len(size), part, tuples, rows
 
-    def _nodes(self, pool: Ints, group: Ints, tuples: Ints, line: int, rng: np.random.Generator) -> Ints:
+    def _scan(self, first: Ints, size: Ints, tuples: Ints, nodes: Ints, line: int, worth: Floats, k: int) -> Ints:
+        """For each row, which window of its pool it is in, in the order they were taken; -1 for none.
+
+        The pools' rows are side by side from `first` on, in the order of the line."""
+        found = np.full(len(tuples), -1)
+        ranks, worth = np.ascontiguousarray(self.small[:, tuples]), worth.astype(np.float32)
+        start = self.begin + nodes * self.apart
+        cores = min(os.cpu_count() or 1, len(size))
+
+        def look(core: int) -> None:
+            mine = np.arange(core, len(size), cores)
+            tables = (start[mine], self.hashes, self.losses, self.lines[line])
+            scan(k, line, first[mine], size[mine], ranks, worth, *tables, found)
+
+        # Nothing is drawn in there, and each pool has rows of its own: however many threads, the answer is the same.
+        with ThreadPoolExecutor(cores) as threads:
+            list(threads.map(look, range(cores)))
+        return found
+
+    def _nodes(self, pool: Ints, group: Ints, tuples: Ints, rng: np.random.Generator) -> Ints:
         """The generalizations of each pool: pools × generalizations × attributes, the top last."""
         first = np.flatnonzero(np.r_[True, np.diff(group) != 0])
         ranks = self.ranks[tuples]
@@ -134,6 +134,16 @@ class Lattice:
         return np.asarray(parts[mine[np.arange(len(rest)), best]])
 
 
+def _line(rate: Rate) -> Line:
+    """How the windows of an attribute are measured, roughly where neither a line nor a table can be exact."""
+    axis, none = Axis(rate), np.zeros(0, dtype=np.float32)
+    if rate.is_linear:
+        return axis.at, none, np.float32(rate.weight)
+    if axis.exact is not None:
+        return none, axis.single[: axis.size**2], np.float32(rate.weight)
+    return np.linspace(0, rate.weight, axis.size, dtype=np.float32), none, np.float32(rate.weight)
+
+
 def _losses(rate: Rate, codes: list[Ints]) -> Floats:
     """What a rank's class loses at each level: levels × ranks."""
     every, losses = np.arange(rate.ranks), []
@@ -143,55 +153,3 @@ def _losses(rate: Rate, codes: list[Ints]) -> Floats:
         lo, hi = np.minimum.reduceat(every[order], first), np.maximum.reduceat(every[order], first)
         losses.append(rate(lo, hi)[..., 0][code])
     return np.array(losses)
-
-
-class Sheet:
-    """The rows of some pools in the order of the classes of each generalization: pools × generalizations × places."""
-
-    def __init__(self, lattice: Lattice, nodes: Ints, tuples: Ints, is_row: Bools, line: int) -> None:
-        self.axis, self.at, self.is_row = lattice.axes[line], lattice.ranks[tuples, line].astype(np.int32), is_row
-        pools, width = tuples.shape
-        every, place = np.arange(pools)[:, None], np.arange(width)
-        # One number a row is sorted: its class's hash and loss, and its place in the pool.
-        key = np.zeros((pools, nodes.shape[1], width), dtype=np.int64)
-        for j, packed in enumerate(lattice.packed):
-            if j != line:
-                key += packed[:, lattice.ranks[tuples, j]][nodes[:, :, j], every]
-        key += place
-        # A place without a row is a class of its own and has no window.
-        np.copyto(key, (1 << 62) + (place << (LOSS + PLACE)) + place, where=~is_row[:, None])
-        key.sort(axis=-1)
-        self.row = (key & (MOST - 1)) + (every * width)[..., None]
-        key >>= PLACE
-        self.loss = (key & ((1 << LOSS) - 1)).astype(np.float32) * np.float32(lattice.unit)
-        # Only what is next to each other is compared: 32 bits of hash and loss are enough.
-        self.kind = (key ^ (key >> LOSS)).astype(np.int32)
-
-    def windows(self, k: int, worth: Floats) -> Ints:
-        """For each row, which window of its pool it is in, in the order they were taken; -1 for none."""
-        found = np.where(self.is_row, -1, -2)
-        row, loss, kind = self.row, self.loss, self.kind
-        each = (worth / k).astype(np.float32) if worth.any() else None
-        number = 0
-        while row.size and row.shape[-1] >= k:
-            at = self.at.take(row)
-            cost = self.axis.rough(at[..., : -k + 1], at[..., k - 1 :])
-            cost += loss[..., k - 1 :]
-            if each is not None:
-                upto = np.cumsum(each.take(row), axis=-1)
-                cost -= upto[..., k - 1 :]
-                cost[..., 1:] += upto[..., :-k]
-            cost[kind[..., k - 1 :] != kind[..., : -k + 1]] = np.inf
-            flat = cost.reshape(len(row), -1)
-            best, every = flat.argmin(axis=1), np.arange(len(row))
-            line, start = np.divmod(best, cost.shape[-1])
-            is_open = np.isfinite(flat[every, best])
-            if not is_open.all():
-                row, loss, kind = row[is_open], loss[is_open], kind[is_open]
-                line, start, every = line[is_open], start[is_open], every[: len(row)]
-            found.reshape(-1)[row[every[:, None], line[:, None], start[:, None] + np.arange(k)]] = number
-            number += 1
-            stays = np.flatnonzero(found.reshape(-1).take(row) < 0)
-            shape = (*row.shape[:2], row.shape[2] - k)
-            row, loss, kind = (part.reshape(-1).take(stays).reshape(shape) for part in (row, loss, kind))
-        return found
