@@ -321,12 +321,13 @@ def _block(
     problem: Problem,
     rng: np.random.Generator,
     report: Progress,
-    share: float,
+    part: float,
 ) -> Groups:
-    """Cluster a table, or a block of one that has this share of the time."""
+    """Cluster a table, or a block that is this part of one."""
     k, parameters = request["k"], request["parameters"]
-    if parameters.get("time_budget") is not None:
-        parameters = parameters | {"time_budget": share * parameters["time_budget"]}
+    if "time_budget" in parameters:
+        seconds, share = parameters["time_budget"], min(1.0, part * blocks.workers())
+        parameters = parameters | {"part": part, "time_budget": None if seconds is None else share * seconds}
     may_go = request["max_suppression"]
     if method.suppresses:
         parameters = parameters | {"max_suppression": may_go}

@@ -7,7 +7,7 @@ takes about ten times as long, 'best' a minute or two on a table like Adult. `ti
 peel runs to its end, and what is left of the budget goes to refine.
 
 Time O(E (s d + r (d + log E))) and memory O(E (d + h)) for s steps of peel and r of refine over E distinct tuples with
-d attributes of h levels. Above `LARGE` tuples r falls in proportion, as each step does more work.
+d attributes of h levels. Above `LARGE` tuples in the table s and r fall in proportion, as each step does more work.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from sqlanon.udfs.refine import refine
 from sqlanon.udfs import costs, diversity, peel
 
 LARGE = 50_000
+ENOUGH = 50_000
+"""Steps of peel that a large table has at least."""
 SMALL = 20_000
 """Tables of so many tuples can afford to repair a start that breaks its models almost everywhere."""
 PER_TUPLE = 20
@@ -59,12 +61,14 @@ def cluster(
     objective: str = "ncp",
     effort: str = "balanced",
     time_budget: float | None = None,
+    part: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """Peel, then refine."""
+    """Peel, then refine. The problem is this part of a table that was cut into blocks."""
     begin = clock()
     steps = EFFORTS[effort]
-    fewer = min(steps.peel, PER_TUPLE * len(problem.counts) + 1000)
+    share = min(1.0, LARGE * part / len(problem.counts))
+    fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
     measures = list(dict.fromkeys(("ncp", objective)))
     parts = [THOUSANDTHS // 4 * i // len(measures) for i in range(len(measures) + 1)]
     starts = [
@@ -74,8 +78,7 @@ def cluster(
     if problem.models:
         starts = _repaired(problem, k, rng, partial(progress, THOUSANDTHS // 4, THOUSANDTHS), fewer, starts)
     groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
-    share = min(1.0, LARGE / len(problem.counts)) * (k / 10) ** steps.longer
-    rounds: int | None = max(10, int(steps.refine * share))
+    rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))

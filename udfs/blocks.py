@@ -44,7 +44,7 @@ SHARE = 0.25
 """Of the machine's memory, for all blocks under way."""
 
 Work = Callable[[Problem, np.random.Generator, Progress, float], Groups]
-"""Clusters one block; the last argument is the share of the time that it may use."""
+"""Clusters one block; the last argument is which part of the table it is."""
 
 
 def workers() -> int:
@@ -74,10 +74,9 @@ def cluster(
     blocks = [] if size is None else cut(problem, filling, size, _legal(problem, k))
     if size is None or len(blocks) == 1:
         return work(problem, rng, progress, 1.0)
-    share = [workers() * len(block) / len(problem.counts) for block in blocks]
     jobs = [
-        partial(_clustered, _part(problem, block), each, min(1.0, part), work)
-        for block, each, part in zip(blocks, rng.spawn(len(blocks)), share, strict=True)
+        partial(_clustered, _part(problem, block), each, len(block) / len(problem.counts), work)
+        for block, each in zip(blocks, rng.spawn(len(blocks)), strict=True)
     ]
     parts = _each(jobs, [len(block) for block in blocks], between(progress, 0, 900))
     groups = _joined(blocks, parts, {"blocks": len(blocks)})
@@ -164,8 +163,8 @@ def _part(problem: Problem, some: Ints) -> Problem:
     return replace(problem, ranks=problem.ranks[some], counts=problem.counts[some], sensitive=sensitive)
 
 
-def _clustered(problem: Problem, rng: np.random.Generator, share: float, work: Work, progress: Progress) -> Groups:
-    return work(problem, rng, progress, share)
+def _clustered(problem: Problem, rng: np.random.Generator, part: float, work: Work, progress: Progress) -> Groups:
+    return work(problem, rng, progress, part)
 
 
 def _joined(blocks: list[Ints], parts: list[Groups], report: dict[str, object]) -> Groups:

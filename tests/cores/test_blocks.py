@@ -24,7 +24,7 @@ def quiet(done: int, total: int, **facts: float) -> None:
 
 def work_of(name: str, k: int) -> blocks.Work:
     method = METHODS[name]
-    return lambda problem, rng, progress, share: method.cluster(problem, k, rng, progress, **method.check({}))
+    return lambda problem, rng, progress, part: method.cluster(problem, k, rng, progress, **method.check({}))
 
 
 def line(count: int, spread: float = 1.0) -> Problem:
@@ -108,7 +108,7 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(name, monkeypatch):
 
 
 def test_polishing_mends_the_seams():
-    def lone_block(problem, rng, progress, share):
+    def lone_block(problem, rng, progress, part):
         return Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts)
 
     problem = line(64)
@@ -122,8 +122,8 @@ def test_polishing_mends_the_seams():
 def test_a_small_table_is_not_cut():
     seen = []
 
-    def look(problem, rng, progress, share):
-        seen.append((len(problem.counts), share))
+    def look(problem, rng, progress, part):
+        seen.append((len(problem.counts), part))
         return METHODS["kaca"].cluster(problem, 2, rng, progress, **METHODS["kaca"].check({}))
 
     blocks.cluster(line(30), 2, 30, np.random.default_rng(0), quiet, look)
@@ -132,7 +132,7 @@ def test_a_small_table_is_not_cut():
 
 
 def test_the_first_failure_is_the_one_that_is_raised():
-    def fail(problem, rng, progress, share):
+    def fail(problem, rng, progress, part):
         progress(0, 1)
         raise DataError("this one")
 
@@ -168,7 +168,7 @@ def test_progress_rises_to_the_total():
 
 
 def test_boxes_are_kept_and_not_polished():
-    def wide(problem, rng, progress, share):
+    def wide(problem, rng, progress, part):
         lo = problem.ranks.min(axis=0, keepdims=True)
         box = (lo, problem.ranks.max(axis=0, keepdims=True) + 0)
         return Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts, box=box)
