@@ -27,7 +27,7 @@ from sqlanon.stored import Stored, database_of, stored_releases
 
 log = logging.getLogger("sqlanon")
 
-WORK = 200_000_000
+WORK = 20_000_000
 """Pairs of a person and a class that are compared unasked, when a release is made; beyond, people are sampled."""
 
 

@@ -46,7 +46,7 @@ class Effort:
 
 
 EFFORTS = {
-    "fast": Effort(20_000, 20),
+    "fast": Effort(10_000, 20),
     "balanced": Effort(150_000, 400),
     "best": Effort(150_000, 3_000, longer=0.4, heat=0.8),
 }

@@ -20,6 +20,10 @@ MOST_PAIRS = 400_000_000
 MOST_BOXES = 50_000_000
 """How many tuples times combinations of levels the box bound looks at; beyond that it is left out."""
 BLOCK = 2**22
+SHARED = 1024
+"""How many values the attributes that share a table of pairs have together, at most."""
+MARKS = 2**16
+"""Classes are marked in a table of this size; some that share a mark are looked at for nothing."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +60,16 @@ def lower_bounds(problem: Problem, k: int, progress: Progress, *, is_brief: bool
 
 def _pair(problem: Problem, k: int, progress: Progress) -> Floats:
     """For each tuple the loss of covering it and its (k - 1)-th nearest other row."""
-    tables = [
-        _pair_table(attribute, weight) for attribute, weight in zip(problem.attributes, problem.weights, strict=True)
-    ]
-    ranks = np.ascontiguousarray(problem.ranks.T)
-    size = ranks.shape[1]
+    tables, columns = _pair_tables(problem)
+    size = len(problem.counts)
     bound = np.zeros(size)
     stride = max(1, BLOCK // size)
     for start in range(0, size, stride):
         progress(start, size)
         some = slice(start, min(start + stride, size))
         loss = np.zeros((some.stop - start, size), dtype=np.float32)
-        for table, column in zip(tables, ranks, strict=True):
-            loss += table[column[some]][:, column]
+        for table, column in zip(tables, columns, strict=True):
+            loss += table[column[some]].take(column, axis=1, mode="clip")
         bound[some] = _kth(loss, problem.counts, k)
     progress(size, size)
     # Single precision rounds: a little less is still a bound.
@@ -86,11 +87,23 @@ def _kth(loss: Floats, counts: Ints, k: int) -> Floats:
     return np.take_along_axis(np.take_along_axis(near, order, axis=1), first[:, None], axis=1)[:, 0].astype(np.float64)
 
 
-def _pair_table(attribute: Numbers | Tree, weight: float) -> Floats:
-    """The loss of covering two values, for all pairs of ranks."""
-    size = attribute.leaves if isinstance(attribute, Tree) else len(attribute.at)
-    lo, hi = np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
-    return (weight * attribute.loss(np.minimum(lo, hi), np.maximum(lo, hi))).astype(np.float32)
+def _pair_tables(problem: Problem) -> tuple[list[Floats], list[Ints]]:
+    """The loss of covering two values, for all pairs, and each tuple's value. Attributes of few values share a table:
+    a look-up is what a pair costs."""
+    tables: list[Floats] = []
+    columns: list[Ints] = []
+    for attribute, weight, ranks in zip(problem.attributes, problem.weights.tolist(), problem.ranks.T, strict=True):
+        values, column = np.unique(ranks, return_inverse=True)
+        lo, hi = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
+        table = (weight * attribute.loss(lo, hi)).astype(np.float32)
+        if tables and len(tables[-1]) * len(table) <= SHARED:
+            size = len(tables[-1]) * len(table)
+            tables[-1] = (tables[-1][:, None, :, None] + table[None, :, None, :]).reshape(size, size)
+            columns[-1] = columns[-1] * len(table) + column
+        else:
+            tables.append(table)
+            columns.append(column)
+    return tables, columns
 
 
 def _box(problem: Problem, k: int, progress: Progress) -> Floats | None:
@@ -116,11 +129,11 @@ def _box_with(
 ) -> Floats:
     best = np.full(len(problem.counts), np.inf)
     losses, keys = [], []
-    for j, tree in trees:
+    factors = np.random.default_rng(0).integers(1 << 62, size=len(trees)) * 2 + 1
+    for (j, tree), factor in zip(trees, factors, strict=True):
         node = tree.path[:, problem.ranks[:, j]]
         losses.append(problem.weights[j] * tree.node_loss[node])
-        keys.append(node)
-    sizes = [len(tree.lo) for _, tree in trees]
+        keys.append((node + 1) * factor)
     choices = list(itertools.product(*(range(tree.height) for _, tree in trees)))
     share = problem.counts / problem.rows
     means = [[float(loss[depth] @ share) for depth in range(len(loss))] for loss in losses]
@@ -132,8 +145,14 @@ def _box_with(
         open_ones = loss < best
         if not open_ones.any():
             continue
-        key = _mixed([part[depth] for part, depth in zip(keys, depths, strict=True)], sizes, len(best))
-        some = np.flatnonzero(np.isin(key, key[open_ones])) if open_ones.mean() < 0.5 else np.arange(len(best))
+        # Classes are told apart by 40 bits of a hash: if two have the same, it is of their union, and still a bound.
+        key = sum((part[depth] for part, depth in zip(keys, depths, strict=True)), np.zeros(len(best), np.int64))
+        key = key >> 23 & (1 << 40) - 1
+        some = np.arange(len(best))
+        if open_ones.mean() < 0.5:
+            is_open = np.zeros(MARKS, dtype=bool)
+            is_open[key[open_ones] % MARKS] = True
+            some = np.flatnonzero(is_open[key % MARKS])
         if number is None:
             _, place = np.unique(key[some], return_inverse=True)
             rows = np.bincount(place.reshape(-1), weights=problem.counts[some])[place.reshape(-1)]
@@ -147,38 +166,26 @@ def _box_with(
     return best
 
 
-def _mixed(parts: list[Ints], sizes: list[int], length: int) -> Ints:
-    """One number for each combination of nodes, small enough to be multiplied by a rank."""
-    key = np.zeros(length, dtype=np.int64)
-    largest = 1
-    for part, size in zip(parts, sizes, strict=True):
-        if largest * size > 2**40:
-            key = np.unique(key, return_inverse=True)[1].reshape(-1)
-            largest = int(key.max()) + 1
-        key = key * size + part
-        largest *= size
-    return key
-
-
 def _narrowest(key: Ints, rank: Ints, counts: Ints, line: Numbers, k: int) -> Floats:
     """For each tuple the share of the line that covers it and k rows of its class; infinite where it has fewer."""
     size = len(line.at)
     cells, place = np.unique(key * size + rank, return_inverse=True)
-    place = place.reshape(-1)
-    rows = np.bincount(place, weights=counts).astype(np.int64)
-    group, value = np.unique(cells // size, return_inverse=True)[1].reshape(-1), cells % size
-    before = np.concatenate([[0], np.cumsum(rows)])
+    rows = np.bincount(place.reshape(-1), weights=counts).astype(np.int64)
+    group, value = np.divmod(cells, size)
+    upto = np.cumsum(rows)
     # From each cell the first one at which k rows are reached; it must be of the same class.
-    end = np.searchsorted(before, before[:-1] + k, side="left") - 1
+    end = np.searchsorted(upto, upto - rows + k)
     is_window = (end < len(cells)) & (group[np.minimum(end, len(cells) - 1)] == group)
     first, last = np.flatnonzero(is_window), end[is_window]
-    found = np.full(len(cells), np.inf)
-    bounds = np.searchsorted(group, np.arange(int(group.max()) + 2))
-    by_group = np.searchsorted(group[first], np.arange(int(group.max()) + 2))
-    for number in np.unique(group[first]).tolist():
-        mine = slice(bounds[number], bounds[number + 1])
-        some = slice(by_group[number], by_group[number + 1])
-        lo = np.minimum(value[mine, None], value[first[some]])
-        hi = np.maximum(value[mine, None], value[last[some]])
-        found[mine] = line.loss(lo, hi).min(axis=1)
-    return found[place]
+    if not len(first):
+        return np.full(len(key), np.inf)
+    # The narrowest range around a cell is a window that holds it, or the last one before it and all up to the cell.
+    every = np.arange(len(cells))
+    begin, after = np.searchsorted(last, every), np.searchsorted(first, every, side="right")
+    width = np.append(line.loss(value[first], value[last]), np.inf)
+    found = np.minimum.reduceat(width, np.stack([begin, after], axis=1).ravel())[::2]
+    found[begin == after] = np.inf
+    before = np.maximum(begin - 1, 0)
+    is_before = (begin > 0) & (group[first[before]] == group)
+    reached = line.loss(value[first[before]], np.where(is_before, value, size - 1))
+    return np.minimum(found, np.where(is_before, reached, np.inf))[place.reshape(-1)]
