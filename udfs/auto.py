@@ -36,8 +36,10 @@ PER_TUPLE = 20
 
 @dataclass(frozen=True)
 class Effort:
-    """How many steps peel and refine may take, those of refine at k = 10. They grow with the power `longer` of k: a step
-    takes less time where groups are fewer, and does less."""
+    """How many steps peel and refine may take, those of refine at k = 10.
+
+    They grow with the power `longer` of k: a step takes less time where groups are fewer, and does less.
+    """
 
     peel: int
     refine: int
