@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import duckdb
 
 from sqlanon import tomltext
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import our_errors, run
+from sqlanon.engine import our_errors, run, temporary
 from sqlanon.errors import PolicyError
 from sqlanon.frames import label, naming
 from sqlanon.hierarchy import hierarchies
@@ -48,7 +48,6 @@ SHOWN = 20
 """How many sets a policy file lists."""
 Numbers = tuple[int, ...]
 """A set of columns by their numbers, in order."""
-_numbers = itertools.count(1)
 
 LOOK = {
     "email": "e-mail addresses",
@@ -210,17 +209,10 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
     return Detection(label(source), rows, size, share, tuple(columns), tuple(sets), untested, tuple(postcodes))
 
 
-@contextmanager
-def _hashed(con: duckdb.DuckDBPyConnection, table: Source) -> Iterator[str]:
+def _hashed(con: duckdb.DuckDBPyConnection, table: Source) -> AbstractContextManager[str]:
     """The table with a hash for each value, in columns c0, c1 and so on: read once, short, and of any type."""
-    hashed = f"temp.sqlanon_hashed_{next(_numbers)}"
     columns = ", ".join(f"hash({name(column)}) as c{number}" for number, column in enumerate(table.columns))
-    run(con, f"create temporary table {hashed} as select {columns} from {table.relation}")
-    try:
-        yield hashed
-    finally:
-        with suppress(duckdb.Error):  # an aborted transaction drops it anyway
-            run(con, f"drop table {hashed}")
+    return temporary(con, "hashed", f"select {columns} from {table.relation}")
 
 
 @dataclass(frozen=True)

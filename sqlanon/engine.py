@@ -166,6 +166,18 @@ def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tu
 
 
 @contextmanager
+def temporary(con: duckdb.DuckDBPyConnection, what: str, sql: str, kind: str = "table") -> Iterator[str]:
+    """A temporary table, or view, of a query's rows, which is gone afterwards."""
+    place = f"temp.{name(f'sqlanon_{what}_{next(_numbers)}')}"
+    run(con, f"create temporary {kind} {place} as {sql}")
+    try:
+        yield place
+    finally:
+        with ignoring(duckdb.Error):  # an aborted transaction drops it anyway
+            run(con, f"drop {kind} {place}")
+
+
+@contextmanager
 def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """All or nothing; inside a transaction that the caller opened, all or nothing is the caller's to decide."""
     if is_in_transaction(con):

@@ -13,11 +13,10 @@ stay, or it is left as it is.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +26,7 @@ from sqlanon import progress
 from sqlanon.attributes import Attribute, attributes_of
 from sqlanon.auditing import check_combinations
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import await_report, key_named, now, our_errors, run, take_report, transaction
+from sqlanon.engine import await_report, key_named, now, our_errors, run, take_report, temporary, transaction
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError
 from sqlanon.hierarchy import hierarchies
 from sqlanon.members import Digests, recall, recognizing
@@ -59,7 +58,6 @@ COHORT, HAS_LEFT, IS_NEW, PLACE = "sqlanon_cohort", "sqlanon_has_left", "sqlanon
 EVERYBODY, IS_ADDED = "sqlanon_everybody", "sqlanon_is_added"
 RELATIVE = ("t", "basic_beta", "enhanced_beta", "delta")
 """Models that compare a class with the whole release, so that more rows elsewhere may break what was kept before."""
-_numbers = itertools.count(1)
 
 
 def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
@@ -91,18 +89,6 @@ def _refuse(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored) -> None:
         raise CatalogError(f"Release '{stored.name}' cannot be refreshed, as {reason}: {again}")
     if not is_still_there(con, anon, stored.name):
         raise CatalogError(f"What is called '{stored.name}' now is not the release: DROP ANONYMIZED VIEW {stored.name}")
-
-
-@contextmanager
-def _temporary(con: duckdb.DuckDBPyConnection, what: str, sql: str) -> Iterator[str]:
-    """A temporary table of a query's rows."""
-    table = f"temp.{quoted(f'sqlanon_{what}_{next(_numbers)}')}"
-    run(con, f"create temporary table {table} as {sql}")
-    try:
-        yield table
-    finally:
-        with suppress(duckdb.Error):  # an aborted transaction drops it anyway
-            run(con, f"drop table {table}")
 
 
 @dataclass(frozen=True)
@@ -148,7 +134,7 @@ class _Refresh:
                 f"The rows of '{stored.name}' are not those that were released: CREATE OR REPLACE ANONYMIZED VIEW"
             )
         people = render("refresh/people.sql", people=source.relation, members=kept, alike=names(alike))
-        people = stack.enter_context(_temporary(con, "people", people))
+        people = stack.enter_context(temporary(con, "people", people))
         members = render("refresh/members.sql", people=people, members=kept, printed=names(stored.printed))
         return cls(
             con,
@@ -163,7 +149,7 @@ class _Refresh:
             sensitive_of(found, policy, known, anon),
             columns,
             people,
-            stack.enter_context(_temporary(con, "members", members)),
+            stack.enter_context(temporary(con, "members", members)),
         )
 
     @property
@@ -176,7 +162,7 @@ class _Refresh:
         added = self._added()
         withdrawn = self._withdrawn(added)
         for additions, withdrawals in self._attempts(added, withdrawn):
-            rows = self.stack.enter_context(_temporary(self.con, "rows", self._rows(additions, withdrawals)))
+            rows = self.stack.enter_context(temporary(self.con, "rows", self._rows(additions, withdrawals)))
             try:
                 proof = self._prove(rows)
                 break
@@ -206,7 +192,7 @@ class _Refresh:
         token = await_report()
         policy = recognizing(self.policy)
         planned = plan(people, policy, self.attributes, self.sensitive, token, self.key, part=IS_ADDED)
-        added = self.stack.enter_context(_temporary(self.con, "added", planned.sql))
+        added = self.stack.enter_context(temporary(self.con, "added", planned.sql))
         take_report(token)
         return added
 
@@ -260,7 +246,7 @@ class _Refresh:
             k=str(self.policy.k),
             broken=" union all ".join(broken) or "select null as cohort where false",
         )
-        withdrawn = self.stack.enter_context(_temporary(self.con, "withdrawn", sql))
+        withdrawn = self.stack.enter_context(temporary(self.con, "withdrawn", sql))
         return withdrawn if run(self.con, f"select 1 from {withdrawn} limit 1") else None
 
     def _rows(self, added: str | None, withdrawn: str | None) -> str:
@@ -342,7 +328,7 @@ class _Refresh:
             f"select {columns} from (select *, {copy} from {self.people}) as people join ({released}) as released "
             f"on released.{DIGEST} = people.{DIGEST} and released.sqlanon_copy = people.sqlanon_copy"
         )
-        source = self.stack.enter_context(_temporary(self.con, "released", there))
+        source = self.stack.enter_context(temporary(self.con, "released", there))
         measured = measure(
             self.con,
             Source(source, self.source.shown, self.digests.types, is_table=True),

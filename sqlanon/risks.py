@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 
 from sqlanon.catalog import anon_schema, unwrap
-from sqlanon.engine import our_errors, run
+from sqlanon.engine import our_errors, run, temporary
 from sqlanon.errors import PolicyError
 from sqlanon.frames import naming
 from sqlanon.sources import resolve
 from sqlanon.sqltext import literal, names
-
-_numbers = itertools.count(1)
 
 
 def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None) -> dict[str, float | None]:
@@ -42,10 +39,5 @@ def _columns(con: duckdb.DuckDBPyConnection, asked: str | None, quasi: Sequence[
         yield None
         return
     found = resolve(con, asked)
-    view = f"sqlanon_risk_{next(_numbers)}"
-    run(con, f"create temporary view {view} as select {names(found.spelt(quasi))} from {found.relation}")
-    try:
+    with temporary(con, "risk", f"select {names(found.spelt(quasi))} from {found.relation}", "view") as view:
         yield view
-    finally:
-        with suppress(duckdb.Error):  # an aborted transaction drops it anyway
-            run(con, f"drop view {view}")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
 
-from sqlanon.engine import run
+from sqlanon.engine import run, temporary
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.frames import FRAME, PREFIX
 from sqlanon.sqltext import fold, is_encodable, literal, name, query_or_none, split_name
-
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -211,12 +208,5 @@ def steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
     if source.is_table:
         yield source
         return
-    snapshot = f"temp.{name(f'sqlanon_source_{next(_numbers)}')}"
-    run(con, f"create temporary table {snapshot} as from {source.relation}")
-    try:
+    with temporary(con, "source", f"from {source.relation}") as snapshot:
         yield Source(snapshot, source.shown, source.types, is_table=True)
-    except BaseException:
-        with suppress(duckdb.Error):  # an aborted transaction drops it anyway
-            run(con, f"drop table {snapshot}")
-        raise
-    run(con, f"drop table {snapshot}")

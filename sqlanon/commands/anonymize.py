@@ -13,10 +13,10 @@ from sqlanon.commands.arguments import (
     add_key_file,
     add_models,
     add_quasi,
+    asked_database,
     columns,
     flat,
     number,
-    open_database,
     pair,
     weight,
 )
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: weight(column, text) for column, text in arguments.weight or []}
     given["grid"] = dict(arguments.grid or [])
-    with open_database(arguments) as con:
+    with asked_database(arguments) as con:
         if output is not None:
             refuse(con.duckdb, output)
         release = sqlanon.anonymize(

@@ -25,7 +25,7 @@ def add_key_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key-file", type=Path, metavar="FILE", help=help)
 
 
-def open_database(arguments: argparse.Namespace) -> sqlanon.Connection:
+def asked_database(arguments: argparse.Namespace) -> sqlanon.Connection:
     """The database, with its key if there is one."""
     key = sqlanon.read_key(arguments.key_file) if arguments.key_file is not None else None
     con = sqlanon.connect(arguments.db or ":memory:")

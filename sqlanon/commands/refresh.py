@@ -6,7 +6,7 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.commands.arguments import add_database, add_key_file, existing_database, open_database
+from sqlanon.commands.arguments import add_database, add_key_file, asked_database, existing_database
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     existing_database(arguments)
-    with open_database(arguments) as con:
+    with asked_database(arguments) as con:
         version = sqlanon.refresh(con, arguments.name)
     if arguments.json:
         print(json.dumps(version.as_dict()))

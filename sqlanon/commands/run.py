@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import sqlanon
-from sqlanon.commands.arguments import add_database, add_key_file, create_hierarchy, open_database
+from sqlanon.commands.arguments import add_database, add_key_file, asked_database, create_hierarchy
 from sqlanon.demo import summary
 from sqlanon.displays import release_dict
 from sqlanon.errors import CatalogError, PolicyError
@@ -27,13 +27,13 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.file.is_file():
         raise CatalogError(f"There is no file '{arguments.file}'")
     if arguments.file.suffix.lower() != ".toml":
-        with open_database(arguments) as con:
+        with asked_database(arguments) as con:
             run_script(con, arguments.file.read_text(encoding="utf-8"), print_json if arguments.json else print)
         return
     job = Job.from_toml(arguments.file)
     if job.source is None:
         raise PolicyError(f"'{arguments.file}' names no source: source = \"patients\"")
-    with open_database(arguments) as con:
+    with asked_database(arguments) as con:
         for hierarchy, definition in job.define.items():
             create_hierarchy(con, hierarchy, {**definition, "replace": True})
         release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 import sqlanon
-from sqlanon.commands.arguments import add_database, add_key_file, open_database
+from sqlanon.commands.arguments import add_database, add_key_file, asked_database
 from sqlanon.shell import GREETING, shell
 
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    with open_database(arguments) as con:
+    with asked_database(arguments) as con:
         if sys.stdin.isatty():
             database = arguments.db or "in memory"
             print(GREETING.format(version=sqlanon.__version__, duckdb=duckdb.__version__, database=database))

@@ -6,7 +6,7 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.commands.arguments import add_database, add_key_file, existing_database, open_database
+from sqlanon.commands.arguments import add_database, add_key_file, asked_database, existing_database
 from sqlanon.staleness import status_sql
 
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     existing_database(arguments)
-    with open_database(arguments) as con:
+    with asked_database(arguments) as con:
         found = sqlanon.status(con, arguments.name)
         if arguments.json:
             print(json.dumps([each.as_dict() for each in found]))
