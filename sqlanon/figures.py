@@ -334,11 +334,12 @@ def comparison_svg(facts: Facts) -> tuple[str, str]:
 
 
 def _histogram(axes: Axes, counted: Sequence[tuple[float, int]], theme: Theme) -> None:
-    """Values from 0 to 1 in twenty bins, as percent of all."""
+    """Values from 0 to 1 in twenty bins, as percent of all; a value between two is in the lower one, within what is
+    allowed."""
     total = sum(count for _, count in counted)
     heights = [0.0] * 20
     for value, count in counted:
-        heights[min(19, int(20 * value))] += 100 * count / total
+        heights[max(0, math.ceil(20 * value - 1e-9) - 1)] += 100 * count / total
     axes.bar([(bin + 0.5) / 20 for bin in range(20)], heights, 0.045, color=theme.colours[0])
     axes.set_xlim(0, 1)
     axes.grid(False, axis="x")
