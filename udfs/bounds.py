@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from sqlanon.udfs.boxes import Singles
 from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
 
@@ -76,7 +77,7 @@ def _pair(problem: Problem, k: int, progress: Progress) -> Floats:
     return np.maximum(bound * (1 - 1e-6) - 1e-9, 0.0)
 
 
-def _kth(loss: Floats, counts: Ints, k: int) -> Floats:
+def _kth(loss: Singles, counts: Ints, k: int) -> Floats:
     """The k-th smallest entry of each row, where column j counts counts[j] times; a record itself is the first."""
     nearest = min(k, loss.shape[1]) - 1
     place = np.argpartition(loss, nearest, axis=1)[:, : nearest + 1]
@@ -87,10 +88,10 @@ def _kth(loss: Floats, counts: Ints, k: int) -> Floats:
     return np.take_along_axis(np.take_along_axis(near, order, axis=1), first[:, None], axis=1)[:, 0].astype(np.float64)
 
 
-def _pair_tables(problem: Problem) -> tuple[list[Floats], list[Ints]]:
+def _pair_tables(problem: Problem) -> tuple[list[Singles], list[Ints]]:
     """The loss of covering two values, for all pairs, and each tuple's value. Attributes of few values share a table:
     a look-up is what a pair costs."""
-    tables: list[Floats] = []
+    tables: list[Singles] = []
     columns: list[Ints] = []
     for attribute, weight, ranks in zip(problem.attributes, problem.weights.tolist(), problem.ranks.T, strict=True):
         values, column = np.unique(ranks, return_inverse=True)
@@ -188,4 +189,4 @@ def _narrowest(key: Ints, rank: Ints, counts: Ints, line: Numbers, k: int) -> Fl
     before = np.maximum(begin - 1, 0)
     is_before = (begin > 0) & (group[first[before]] == group)
     reached = line.loss(value[first[before]], np.where(is_before, value, size - 1))
-    return np.minimum(found, np.where(is_before, reached, np.inf))[place.reshape(-1)]
+    return np.asarray(np.minimum(found, np.where(is_before, reached, np.inf))[place.reshape(-1)])
