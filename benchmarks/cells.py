@@ -17,6 +17,7 @@ import resource
 import shlex
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -179,10 +180,11 @@ def setting() -> str:
     cores, load = os.cpu_count() or 1, os.getloadavg()[0]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     busy = "; others were at work on it, so seconds are too long" if load > 1 else ""
-    return (
+    said = (
         f"`{command}`, {date.today()}: Python {platform.python_version()}, {packages}; {_processor()}, {cores} cores, "
         f"{memory:.0f} GiB, load {load:.1f} at the start{busy}."
     )
+    return textwrap.fill(said, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _processor() -> str:
