@@ -168,7 +168,7 @@ def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tu
 @contextmanager
 def temporary(con: duckdb.DuckDBPyConnection, what: str, sql: str, kind: str = "table") -> Iterator[str]:
     """A temporary table, or view, of a query's rows, which is gone afterwards."""
-    place = f"temp.{name(f'sqlanon_{what}_{next(_numbers)}')}"
+    place = f"temp.main.{name(f'sqlanon_{what}_{next(_numbers)}')}"  # DuckDB 1 takes temp alone for a schema
     run(con, f"create temporary {kind} {place} as {sql}")
     try:
         yield place
