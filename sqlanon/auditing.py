@@ -130,7 +130,7 @@ def check_combinations(
             continue
         message = (
             f"Together with '{stored.name}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
-            f"{found.people:,} people among fewer than k = {found.k} rows, somebody with {found.k_together}"
+            f"{found.people:,} people looked at among fewer than k = {found.k} rows, somebody with {found.k_together}"
         )
         if policy.strict:
             raise BrokenPromiseError(f"{message}; strict is asked for: nothing was stored")

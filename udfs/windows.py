@@ -14,6 +14,7 @@ Decided:
 - The line is a number, drawn for each step; any attribute where there is no number.
 - The best window has the least loss less a share of what its rows lose now: 0, 0.2 or 0.4, drawn for each step. Rows
   that are badly off then come first. On Adult all three together do better than any one.
+- Where rows leave, the next windows can be worth more than those that were looked at: such a one is found late.
 - Classes are told apart by a hash, and losses are rough: what is found is charged exactly by who asks.
 """
 
