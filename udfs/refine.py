@@ -147,10 +147,12 @@ def _step(state: State, k: int, rng: np.random.Generator, step: int, heat: float
     if heat > 0 and k > 1 and rng.random() < WINDOWS:
         pools = state.pools(min(int(rng.choice(WIDER)), state.count), rng, WIDE_BLOCK, 4)
         pools = pools[(state.size[pools] < 2 * k).all(axis=1)]
-        return state.offer(pools, state.windows(pools, k, rng), k, heat, rng) if len(pools) else state
+        limit = state.limit(pools, k, heat, rng)
+        return state.offer(pools, state.windows(pools, k, limit, rng), limit) if len(pools) else state
     width = 1 if step == 0 else int(rng.choice(WIDTHS))
     pools = state.pools(min(width, state.count), rng)
-    return state.offer(pools, state.cuts(pools, k, Plan.draw(rng, pools.shape[1]), rng), k, heat, rng)
+    entries = state.cuts(pools, k, Plan.draw(rng, pools.shape[1]), rng)
+    return state.offer(pools, entries, state.limit(pools, k, heat, rng))
 
 
 class Table:
@@ -179,7 +181,7 @@ class Table:
         """What windows are found with, imported when needed: numba alone takes longer than effort 'fast'."""
         from sqlanon.udfs.windows import Lattice
 
-        return Lattice(self.problem.ranks, self.guides, self.levels, self.guide, self.guide.points(self.problem.ranks))
+        return Lattice(self.problem.ranks, self.guides, self.levels)
 
 
 @dataclass(frozen=True)
@@ -305,29 +307,41 @@ class State:
         price /= self.size[pools].sum(axis=1)
         return _recut(self.table, self._parts(pools), k, plan, boxes, price, rng)
 
-    def windows(self, pools: Ints, k: int, rng: np.random.Generator) -> Entries:
-        """The windows of each pool."""
+    def windows(self, pools: Ints, k: int, limit: Floats, rng: np.random.Generator) -> Entries:
+        """Windows of the pools that lose no more by them than their limit; by PMI, which they do not know, of all."""
+        if self.table.guide is not self.table.space:
+            limit = np.full(len(pools), np.inf)
         groups = pools.ravel()
         place, length = self._places(groups), self.length[groups]
         row = np.repeat(np.arange(len(place)), self.rows[place])
         group = np.repeat(np.arange(len(groups)), length)[row]
         price = ((self.charge - self.least) / self.size)[groups]
-        return self.table.lattice.recut(group // pools.shape[1], group, self.tuple[place][row], price[group], k, rng)
+        pool = group // pools.shape[1]
+        return self.table.lattice.recut(pool, group, self.tuple[place][row], price[group], limit, k, rng)
 
-    def offer(self, pools: Ints, entries: Entries, k: int, heat: float, rng: np.random.Generator) -> State:
-        """This clustering, or that in which the pools that gain by their new groups, or lose little, have them."""
-        count = len(pools)
-        before = self.charge[pools].sum(axis=1)
+    def limit(self, pools: Ints, k: int, heat: float, rng: np.random.Generator) -> Floats:
+        """How much more than now each pool may lose in a new clustering."""
+        if not heat:
+            return np.zeros(len(pools))
+        return heat * math.sqrt(k) * self.table.worst / len(self.table.levels) * rng.exponential(size=len(pools))
+
+    def offer(self, pools: Ints, entries: Entries, limit: Floats) -> State:
+        """This clustering, or that in which the pools that gain by their new groups, or lose little, have them.
+
+        Pools without entries stay as they are.
+        """
         pool, part, tuples, rows = entries
+        if not len(pool):
+            return self
+        offered, pool = np.unique(pool, return_inverse=True)
+        pools, limit, count = pools[offered], limit[offered], len(offered)
+        before = self.charge[pools].sum(axis=1)
         new = State.of(self.table, part, tuples, rows)
         owner = np.full(int(part.max()) + 1, -1)
         owner[part] = pool
         owner = owner[owner >= 0]
         cost = np.bincount(owner, weights=new.charge, minlength=count)
-        is_better = cost < before - GAIN
-        if heat > 0:
-            limit = heat * math.sqrt(k) * self.table.worst / len(self.table.levels) * rng.exponential(size=count)
-            is_better |= (cost > before + GAIN) & (cost < before + limit)
+        is_better = (cost < before - GAIN) | ((cost > before + GAIN) & (cost < before + limit))
         if self.table.problem.models:
             is_better[owner[~diversity.are_legal(self.table.problem, new.tuple, new.group, new.rows)]] = False
         if not is_better.any():

@@ -12,137 +12,120 @@ at again only when its best window, as it was, would be the next.
 
 Decided:
 - The line is a number, drawn for each step; any attribute where there is no number.
-- The best window has the least loss less a share of what its rows lose now: 0, 0.2 or 0.4, drawn for each step. Rows
+- The best window has the least loss less a share of what its rows lose now: 0, 0.2 or 0.4, drawn for each try. Rows
   that are badly off then come first. On Adult all three together do better than any one.
+- A pool is tried a few times, and the first clustering that may be kept is offered. To look for the best windows of all
+  boxes instead of those of a few generalizations gains more in one try, and less in many: they end in the same groups.
 - Where rows leave, the next windows can be worth more than those that were looked at: such a one is found late.
-- Classes are told apart by a hash, and losses are rough: what is found is charged exactly by who asks.
+- Classes are told apart by a hash, and losses are rough where a line is neither of numbers nor short enough for a
+  table: what is found is charged exactly by who asks.
 """
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
-from sqlanon.udfs.boxes import Axis, Boxes, Singles, Space
+from sqlanon.udfs.boxes import Axis
 from sqlanon.udfs.costs import Rate
 from sqlanon.udfs.problem import Floats, Ints, Numbers
-from sqlanon.udfs.scan import scan
+from sqlanon.udfs.scan import propose
 
-GENERALIZATIONS = 120
-MIXED, MOVED = 0.15, 0.2
-"""How many attributes are as in another group, and how many are a level up or down, or as they were."""
-SHARES = (0.0, 0.2, 0.4)
-
-Line = tuple[Singles, Singles, np.float32]
-"""Where each rank is on the line, or what each range of ranks loses, and what the whole line does."""
+TRIES = 3
+GENERALIZATIONS = 60
+MIXED, MOVED = 0.15, 0.07
+"""How many attributes are as in another group, and how many are a level up, and as many down."""
+SHARES = np.array([0.0, 0.2, 0.4])
 
 
 class Lattice:
-    """The levels of all attributes, and for every rank the hash and loss of its class there."""
+    """The levels of all attributes: for every rank the hash of its class there, the class, and what it loses."""
 
-    def __init__(self, ranks: Ints, rates: list[Rate], levels: list[list[Ints]], space: Space, points: Boxes) -> None:
-        self.ranks, self.space, self.points = ranks, space, points
+    def __init__(self, ranks: Ints, rates: list[Rate], levels: list[list[Ints]]) -> None:
+        self.ranks = ranks
         self.small = np.ascontiguousarray(ranks.T, dtype=np.uint32)
-        self.levels = [np.array(codes) for codes in levels]
-        self.tops = np.array([len(codes) - 1 for codes in levels])
         numbers = [j for j, rate in enumerate(rates) if isinstance(rate.attribute, Numbers)]
-        self.lines = {j: _line(rates[j]) for j in numbers or range(len(rates))}
+        self.lines = numbers or list(range(len(rates)))
         # One long table of each, in which an attribute begins at a place and its levels are so far apart.
         odd = np.random.default_rng(0).integers(1 << 62, size=len(rates), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        self.hashes = np.concatenate(
-            [(codes + 1).astype(np.uint64).ravel() * factor for codes, factor in zip(self.levels, odd, strict=True)]
+        codes = [np.array(code) for code in levels]
+        apart, depth = np.array([rate.ranks for rate in rates]), np.array([len(code) for code in codes])
+        self.tables = (
+            np.concatenate([(code + 1).astype(np.uint64).ravel() * by for code, by in zip(codes, odd, strict=True)]),
+            np.concatenate([code.ravel() for code in codes]),
+            np.concatenate([_losses(rate, code).ravel() for rate, code in zip(rates, levels, strict=True)]),
+            np.cumsum(apart * depth) - apart * depth,
+            apart,
+            depth,
         )
-        losses = [_losses(rate, codes) for rate, codes in zip(rates, levels, strict=True)]
-        self.losses = np.concatenate([loss.ravel() for loss in losses]).astype(np.float32)
-        self.apart = np.array([rate.ranks for rate in rates])
-        self.begin = np.cumsum(self.apart * (self.tops + 1)) - self.apart * (self.tops + 1)
+        self.measures = _measures(rates, self.lines)
 
     def recut(
-        self, pool: Ints, group: Ints, tuples: Ints, price: Floats, k: int, rng: np.random.Generator
+        self, pool: Ints, group: Ints, tuples: Ints, price: Floats, limit: Floats, k: int, rng: np.random.Generator
     ) -> tuple[Ints, Ints, Ints, Ints]:
-        """Cluster every pool anew: pool, part, tuple and rows of each entry.
+        """Some pools clustered anew, so that they lose no more than their limit more: pool, part, tuple and rows.
 
-        Given are single rows, those of a group side by side, with what each loses now; pools have k rows or more.
+        Given are single rows, those of a group side by side and all groups of a pool, with what each row loses now.
         """
-        line, share = int(rng.choice(list(self.lines))), float(rng.choice(SHARES))
-        order = np.lexsort((rng.random(len(pool)), self.ranks[tuples, line], pool))
-        nodes = self._nodes(pool, group, tuples, rng)
+        line = int(rng.choice(self.lines))
+        # By pool and rank, in random order where both are the same; no two numbers are, and one sort is enough.
+        key = pool * self.tables[4][line] + self.ranks[tuples, line]
+        order = np.argsort(key * len(pool) + rng.permutation(len(pool)))
         size = np.bincount(pool)
-        found = self._scan(np.cumsum(size) - size, size, tuples[order], nodes, line, price[order] * share / k, k)
-        part = np.full(len(pool), -1)
-        part[order] = np.where(found < 0, -1, found * len(size) + pool[order])
-        rest = part < 0
-        if rest.any():
-            part[rest] = self._homes(pool, tuples, part, k)
-        key, rows = np.unique(part * len(self.ranks) + tuples, return_counts=True)
-        part, tuples = np.divmod(key, len(self.ranks))
-        return part % len(size), part, tuples, rows
-
-    def _scan(self, first: Ints, size: Ints, tuples: Ints, nodes: Ints, line: int, worth: Floats, k: int) -> Ints:
-        """For each row, which window of its pool it is in, in the order they were taken; -1 for none.
-
-        The pools' rows are side by side from `first` on, in the order of the line."""
-        found = np.full(len(tuples), -1)
-        ranks, worth = np.ascontiguousarray(self.small[:, tuples]), worth.astype(np.float32)
-        start = self.begin + nodes * self.apart
+        found = np.full(len(pool), -1)
+        first = np.cumsum(size) - size
+        ranks, price = np.ascontiguousarray(self.small[:, tuples[order]]), price[order]
+        inner = (group - group[first][pool])[order]
+        seeds = rng.integers(1 << 63, size=len(size), dtype=np.uint64)
         cores = min(os.cpu_count() or 1, len(size))
 
         def look(core: int) -> None:
             mine = np.arange(core, len(size), cores)
-            tables = (start[mine], self.hashes, self.losses, self.lines[line])
-            scan(k, line, first[mine], size[mine], ranks, worth, *tables, found)
+            pools = (first[mine], size[mine], ranks, inner, price, limit[mine], seeds[mine])
+            drawing = (TRIES, GENERALIZATIONS, MIXED, MOVED, SHARES)
+            propose(k, line, *pools, self.tables, self.measures, drawing, found)
 
-        # Nothing is drawn in there, and each pool has rows of its own: however many threads, the answer is the same.
-        with ThreadPoolExecutor(cores) as threads:
-            list(threads.map(look, range(cores)))
-        return found
-
-    def _nodes(self, pool: Ints, group: Ints, tuples: Ints, rng: np.random.Generator) -> Ints:
-        """The generalizations of each pool: pools × generalizations × attributes, the top last."""
-        first = np.flatnonzero(np.r_[True, np.diff(group) != 0])
-        ranks = self.ranks[tuples]
-        lo, hi = np.minimum.reduceat(ranks, first), np.maximum.reduceat(ranks, first)
-        own = np.stack(
-            [(codes[:, lo[:, j]] == codes[:, hi[:, j]]).argmax(axis=0) for j, codes in enumerate(self.levels)], axis=1
-        )
-        pools = int(pool.max()) + 1
-        width = len(first) // pools
-        own = own.reshape(pools, width, -1)
-        every, shape = np.arange(pools)[:, None], (pools, max(1, GENERALIZATIONS - width))
-        drawn, other = (own[every, rng.integers(width, size=shape)] for _ in range(2))
-        drawn = np.where(rng.random(drawn.shape) < MIXED, other, drawn)
-        drawn = drawn + rng.integers(-1, 2, size=drawn.shape) * (rng.random(drawn.shape) < MOVED)
-        top = np.broadcast_to(self.tops, (pools, 1, len(self.tops)))
-        return np.concatenate([own, np.clip(drawn, 0, self.tops), top], axis=1)
-
-    def _homes(self, pool: Ints, tuples: Ints, part: Ints, k: int) -> Ints:
-        """The part of its pool, of k rows until now, whose loss each row without one raises least."""
-        order = np.argsort(part, kind="stable")[np.count_nonzero(part < 0) :]
-        first = np.flatnonzero(np.r_[True, np.diff(part[order]) != 0])
-        box = self.points.take(tuples[order]).around(first)
-        loss = self.space.rough(box)
-        rest = np.flatnonzero(part < 0)
-        # The parts by pool, and each row beside every part of its own pool.
-        parts, owner = part[order[first]], pool[order[first]]
-        by_pool = np.argsort(owner, kind="stable")
-        count = np.bincount(owner, minlength=int(pool.max()) + 1)
-        begin, many = (np.cumsum(count) - count)[pool[rest]], count[pool[rest]]
-        place = np.arange(int(many.max()))
-        mine = by_pool[np.where(place < many[:, None], begin[:, None] + place, begin[:, None])]
-        joint = self.space.rough(box.take(mine) | self.points.take(tuples[rest]).for_lines())
-        best = ((joint - loss[mine]) * k + joint).argmin(axis=1)
-        return np.asarray(parts[mine[np.arange(len(rest)), best]])
+        # A pool has rows and a seed of its own: however many threads, the answer is the same.
+        others = [_threads().submit(look, core) for core in range(1, cores)]
+        look(0)
+        for other in others:
+            other.result()
+        some = order[found >= 0]
+        part = found[found >= 0] * len(size) + pool[some]
+        key, rows = np.unique(part * len(self.ranks) + tuples[some], return_counts=True)
+        part, tuples = np.divmod(key, len(self.ranks))
+        return part % len(size), part, tuples, rows
 
 
-def _line(rate: Rate) -> Line:
-    """How the windows of an attribute are measured, roughly where neither a line nor a table can be exact."""
-    axis, none = Axis(rate), np.zeros(0, dtype=np.float32)
-    if rate.is_linear:
-        return axis.at, none, np.float32(rate.weight)
-    if axis.exact is not None:
-        return none, axis.single[: axis.size**2], np.float32(rate.weight)
-    return np.linspace(0, rate.weight, axis.size, dtype=np.float32), none, np.float32(rate.weight)
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Kept for all steps: to start threads takes as long as a step."""
+    return ThreadPoolExecutor(os.cpu_count())
+
+
+Measures = tuple[Floats, Floats, Ints, Ints, Floats]
+
+
+def _measures(rates: list[Rate], lines: list[int]) -> Measures:
+    """What ranges of ranks lose on the lines: the place of each rank, or a loss for every range, one line after the
+    other; where each line begins, how many ranks its table has, and what the whole line loses, -1 for what is none.
+
+    Rough where a line is none of numbers and too long for a table.
+    """
+    places, tables = [np.zeros(0)], [np.zeros(0)]
+    begin, size, whole = np.zeros(len(rates), np.int64), np.zeros(len(rates), np.int64), np.full(len(rates), -1.0)
+    for j in lines:
+        rate, axis = rates[j], Axis(rates[j])
+        whole[j] = rate.weight
+        if not rate.is_linear and axis.exact is not None:
+            begin[j], size[j] = sum(map(len, tables)), axis.size
+            tables.append(axis.exact[: axis.size**2])
+        else:
+            begin[j] = sum(map(len, places))
+            places.append(axis.at.astype(np.float64) if rate.is_linear else np.linspace(0, rate.weight, axis.size))
+    return np.concatenate(places), np.concatenate(tables), begin, size, whole
 
 
 def _losses(rate: Rate, codes: list[Ints]) -> Floats:

@@ -7,26 +7,33 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import generators, random_problem
-from sqlanon.udfs.boxes import Space
 from sqlanon.udfs.peel import levels
 from sqlanon.udfs.problem import Floats, Ints, Problem
 from sqlanon.udfs.windows import Lattice
 
-from sqlanon.udfs import costs
+from sqlanon.udfs import costs, scan
 
 some = settings(max_examples=40, deadline=None)
 
 
 def lattice_of(table: Problem, objective: str = "ncp") -> Lattice:
     rates, _ = costs.rates(table, objective)
-    space = Space(rates)
-    codes = [levels(attribute) for attribute in table.attributes]
-    return Lattice(table.ranks, rates, codes, space, space.points(table.ranks))
+    return Lattice(table.ranks, rates, [levels(attribute) for attribute in table.attributes])
+
+
+def loss_of(table: Problem, group: Ints, tuples: Ints, objective: str = "ncp") -> float:
+    """What single rows lose together in their groups."""
+    rates, _ = costs.rates(table, objective)
+    total = 0.0
+    for mine in (tuples[group == g] for g in np.unique(group)):
+        lo, hi = table.ranks[mine].min(axis=0), table.ranks[mine].max(axis=0)
+        total += len(mine) * sum(float(rate(a, b)[0]) for rate, a, b in zip(rates, lo, hi, strict=True))
+    return total
 
 
 @some
-@given(rng=generators, k=st.integers(2, 4))
-def test_every_row_stays_in_its_pool_and_every_part_has_k_rows(rng, k):
+@given(rng=generators, k=st.integers(2, 4), limit=st.sampled_from([0.0, 0.5, np.inf]))
+def test_new_clusterings_keep_every_row_in_its_pool_and_k_and_lose_no_more_than_the_limit(rng, k, limit):
     table = random_problem(rng)
     tuples = rng.permutation(np.repeat(np.arange(len(table.counts)), table.counts))
     width = int(rng.integers(1, 3))
@@ -36,18 +43,54 @@ def test_every_row_stays_in_its_pool_and_every_part_has_k_rows(rng, k):
     sizes = rng.integers(k, k + 2, size=pools * width)
     group = np.repeat(np.arange(pools * width), sizes)
     tuples, pool = tuples[: len(group)], group // width
-    found = lattice_of(table).recut(pool, group, tuples, rng.random(len(group)), k, rng)
-    held = [np.zeros((pools, len(table.counts)), dtype=int) for _ in range(2)]
-    np.add.at(held[0], (pool, tuples), 1)
-    np.add.at(held[1], (found[0], found[2]), found[3])
-    np.testing.assert_equal(*held)
-    assert min(np.bincount(found[1], found[3])[np.unique(found[1])]) >= k
-    assert all(len(np.unique(found[0][found[1] == part])) == 1 for part in np.unique(found[1]))
+    price = rng.random(len(group))
+    owner, part, new, rows = lattice_of(table).recut(pool, group, tuples, price, np.full(pools, limit), k, rng)
+    assert not len(part) or min(np.bincount(part, rows)[np.unique(part)]) >= k
+    for one in np.unique(owner):
+        mine, before = owner == one, pool == one
+        held = np.bincount(new[mine], rows[mine], len(table.counts)).tolist()
+        assert held == np.bincount(tuples[before], minlength=len(table.counts)).tolist()
+        lost = loss_of(table, np.repeat(part[mine], rows[mine]), np.repeat(new[mine], rows[mine]))
+        was = loss_of(table, group[before], tuples[before])
+        assert lost != pytest.approx(was, abs=1e-9)
+        assert lost < was + limit
+
+
+@some
+@given(rng=generators, objective=st.sampled_from(costs.OBJECTIVES[:4]))
+def test_rows_without_a_group_join_the_one_whose_loss_they_raise_least(rng, objective):
+    table = random_problem(rng)
+    lattice = lattice_of(table, objective)
+    tuples = np.repeat(np.arange(len(table.counts)), table.counts)
+    groups = int(rng.integers(1, 4))
+    assume(len(tuples) > groups)
+    group = rng.permutation(np.r_[np.arange(groups), rng.integers(groups, size=len(tuples) - groups - 1), -1])
+    alone, filled = int(np.flatnonzero(group < 0)[0]), group.copy()
+    ranks = np.ascontiguousarray(lattice.small[:, tuples])
+    total = scan._filled(ranks, filled, groups, lattice.tables, lattice.measures)
+    assert total == pytest.approx(loss_of(table, filled, tuples, objective), abs=1e-5 * len(tuples))
+    group[alone] = 0
+    choices = []
+    for home in range(groups):
+        group[alone] = home
+        choices.append(loss_of(table, group, tuples, objective))
+    assert total == pytest.approx(min(choices), abs=1e-5 * len(tuples))
 
 
 def windows_in(lattice: Lattice, nodes: Ints, tuples: Ints, line: int, worth: Floats, k: int) -> Ints:
     """The windows of one pool, whose rows are in the order of the line."""
-    return lattice._scan(np.array([0]), np.array([len(tuples)]), tuples, nodes[None], line, worth, k)
+    ranks = np.ascontiguousarray(lattice.small[:, tuples])
+    hashed = np.empty((len(ranks), int(lattice.tables[5].max()), len(tuples)), dtype=np.uint64)
+    scan._hash(ranks, lattice.tables, hashed)
+    found = np.full(len(tuples), -1)
+    scan.scan(k, line, ranks, worth, nodes, hashed, lattice.tables, lattice.measures, found)
+    return found
+
+
+def some_nodes(lattice: Lattice, count: int, rng: np.random.Generator) -> Ints:
+    """Random generalizations, and the top."""
+    levels = lattice.tables[5]
+    return np.vstack([rng.integers(levels, size=(count, len(levels))), levels - 1])
 
 
 def windows_of(
@@ -80,11 +123,11 @@ def windows_of(
 def test_the_first_window_is_the_best_of_all(rng, k):
     table = random_problem(rng)
     lattice = lattice_of(table)
-    line = int(rng.choice(list(lattice.lines)))
+    line = int(rng.choice(lattice.lines))
     tuples = np.repeat(np.arange(len(table.counts)), table.counts)
     tuples = tuples[np.argsort(table.ranks[tuples, line], kind="stable")]
     assume(len(tuples) >= k)
-    nodes = np.vstack([rng.integers(lattice.tops + 1, size=(3, len(lattice.tops))), lattice.tops])
+    nodes = some_nodes(lattice, 3, rng)
     first = np.flatnonzero(windows_in(lattice, nodes, tuples, line, np.zeros(len(tuples)), k) == 0)
     every = [window for node in nodes for window in windows_of(table, node, tuples, line, k)]
     rates, _ = costs.rates(table, "ncp")
@@ -102,11 +145,11 @@ def test_rows_that_are_badly_off_come_first(rng):
     lattice = lattice_of(table)
     tuples = np.repeat(np.arange(len(table.counts)), table.counts)
     assume(len(tuples) >= 2)
-    line = next(iter(lattice.lines))
+    line = lattice.lines[0]
     tuples = tuples[np.argsort(table.ranks[tuples, line], kind="stable")]
     worth = np.zeros(len(tuples))
     worth[:2] = 1e3
-    assert windows_in(lattice, lattice.tops[None], tuples, line, worth, 2)[:2].tolist() == [0, 0]
+    assert windows_in(lattice, lattice.tables[5][None] - 1, tuples, line, worth, 2)[:2].tolist() == [0, 0]
 
 
 @some
@@ -114,11 +157,11 @@ def test_rows_that_are_badly_off_come_first(rng):
 def test_windows_are_the_best_of_what_is_left_one_after_the_other(rng, k, objective):
     table = random_problem(rng)
     lattice = lattice_of(table, objective)
-    line = int(rng.choice(list(lattice.lines)))
+    line = int(rng.choice(lattice.lines))
     tuples = np.repeat(np.arange(len(table.counts)), table.counts)
     tuples = tuples[np.argsort(table.ranks[tuples, line], kind="stable")]
     assume(len(tuples) >= k)
-    nodes = np.vstack([rng.integers(lattice.tops + 1, size=(5, len(lattice.tops))), lattice.tops])
+    nodes = some_nodes(lattice, 5, rng)
     found = windows_in(lattice, nodes, tuples, line, np.zeros(len(tuples)), k)
     left = np.arange(len(tuples))
     for number in range(found.max() + 1):
