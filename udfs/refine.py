@@ -333,14 +333,14 @@ class State:
         pool, part, tuples, rows = entries
         if not len(pool):
             return self
-        offered, pool = np.unique(pool, return_inverse=True)
-        pools, limit, count = pools[offered], limit[offered], len(offered)
         before = self.charge[pools].sum(axis=1)
         new = State.of(self.table, part, tuples, rows)
         owner = np.full(int(part.max()) + 1, -1)
         owner[part] = pool
         owner = owner[owner >= 0]
-        cost = np.bincount(owner, weights=new.charge, minlength=count)
+        cost = np.full(len(pools), np.inf)
+        cost[owner] = 0.0
+        np.add.at(cost, owner, new.charge)
         is_better = (cost < before - GAIN) | ((cost > before + GAIN) & (cost < before + limit))
         if self.table.problem.models:
             is_better[owner[~diversity.are_legal(self.table.problem, new.tuple, new.group, new.rows)]] = False

@@ -11,15 +11,62 @@ The first call compiles, which takes some seconds; the code is kept beside this 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from sqlanon.udfs.problem import Floats, Ints
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """What a hash is multiplied by, so that its first bits depend on all."""
 SAME = 1e-9
 """Losses that differ by less are those of the same groups."""
+
+
+class Levels(NamedTuple):
+    """For every level and rank of all attributes, in one long table each: its class, that class's hash and loss."""
+
+    hashes: Any
+    classes: Ints
+    losses: Floats
+    begin: Ints
+    """Where an attribute begins,"""
+    apart: Ints
+    """how far its levels are apart,"""
+    depth: Ints
+    """and how many it has."""
+
+
+class Lines(NamedTuple):
+    """What ranges of ranks lose on the attributes that are lines: by the place of each rank, or by a table."""
+
+    place: Floats
+    table: Floats
+    begin: Ints
+    """Where a line begins in the one or the other."""
+    size: Ints
+    """How many ranks its table has; 0 where places are told."""
+    whole: Floats
+    """What the whole line loses; -1 for what is no line."""
+
+
+class Drawing(NamedTuple):
+    """How often a pool is tried, and with what; see windows.py."""
+
+    tries: int
+    generalizations: int
+    mixed: float
+    moved: float
+    shares: Floats
+
+
+class Box(NamedTuple):
+    """Of each group its first row, and for every attribute the level that its rows share, and their range."""
+
+    head: Ints
+    level: Ints
+    lo: Ints
+    hi: Ints
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,77 +78,74 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @compiled
-def propose(k, line, first, size, ranks, group, price, limit, seeds, lattice, measures, drawing, found):
+def propose(k, line, first, size, ranks, group, price, limit, seeds, levels, lines, drawing, found):
     """For each pool the first clustering that loses less, or at most `limit` more: the new group of each of its rows.
 
     A pool has `size` rows from `first` on, in the order of the line: `ranks` are attributes × rows, `group` the number
-    of each row's group within its pool, `price` what the row loses. For `lattice`, `measures` and `drawing` see
-    windows.Lattice. Rows of a pool for which nothing is found stay as they are in `found`.
+    of each row's group within its pool, `price` what the row loses. Rows of a pool for which
+    nothing is found stay as they are in `found`.
     """
-    tries, many, mixed, moved, shares = drawing
-    attributes, most = len(ranks), size.max()
-    hashed = np.empty((attributes, lattice[5].max(), most), np.uint64)
+    most = size.max()
+    hashed = np.empty((len(ranks), levels.depth.max(), most), np.uint64)
     taken, worth = np.empty(most, np.int64), np.empty(most)
     state = np.empty(1, np.uint64)
     for pool in range(len(first)):
         rows = slice(first[pool], first[pool] + size[pool])
         mine, new, value = ranks[:, rows], taken[: size[pool]], worth[: size[pool]]
         state[0] = seeds[pool]
-        _hash(mine, lattice, hashed)
+        _hash(mine, levels, hashed)
         new[:] = group[rows]
         groups = new.max() + 1
-        own = _boxes(mine, new, groups, lattice)[1]
-        before = _filled(mine, new, groups, lattice, measures)
-        for _ in range(tries):
-            nodes = _draw(own, many, mixed, moved, lattice[5], state)
-            value[:] = price[rows] * (shares[_below(state, len(shares))] / k)
+        own = _boxes(mine, new, groups, levels).level
+        before = _filled(mine, new, groups, levels, lines)
+        for _ in range(drawing.tries):
+            nodes = _draw(own, levels.depth, drawing, state)
+            value[:] = price[rows] * (drawing.shares[_below(state, len(drawing.shares))] / k)
             new[:] = -1
-            groups = scan(k, line, mine, value, nodes, hashed, lattice, measures, new)
-            total = _filled(mine, new, groups, lattice, measures)
+            groups = scan(k, line, mine, value, nodes, hashed, levels, lines, new)
+            total = _filled(mine, new, groups, levels, lines)
             if total < before - SAME or before + SAME < total < before + limit[pool]:
                 found[rows] = new
                 break
 
 
 @compiled
-def _draw(own, many, mixed, moved, levels, state):
+def _draw(own, depth, drawing, state):
     """Generalizations: those of the groups, the top, and those of groups with some attributes changed."""
     groups, attributes = own.shape
-    nodes = np.empty((max(many, groups + 1), attributes), np.int64)
+    nodes = np.empty((max(drawing.generalizations, groups + 1), attributes), np.int64)
     nodes[:groups] = own
-    nodes[groups] = levels - 1
+    nodes[groups] = depth - 1
     for g in range(groups + 1, len(nodes)):
         one, other = _below(state, groups), _below(state, groups)
         for j in range(attributes):
             dice = _below(state, 1 << 40)
-            level = own[other, j] if (dice & 0xFFFFF) < mixed * (1 << 20) else own[one, j]
+            level = own[other, j] if (dice & 0xFFFFF) < drawing.mixed * (1 << 20) else own[one, j]
             dice >>= 20
-            if dice < moved * (1 << 20):
+            if dice < drawing.moved * (1 << 20):
                 level += 1
-            elif dice >= (1 - moved) * (1 << 20):
+            elif dice >= (1 - drawing.moved) * (1 << 20):
                 level -= 1
-            nodes[g, j] = min(max(level, 0), levels[j] - 1)
+            nodes[g, j] = min(max(level, 0), depth[j] - 1)
     return nodes
 
 
 @compiled
-def _hash(ranks, lattice, hashed):
+def _hash(ranks, levels, hashed):
     """The hash of every row's class by attribute and level."""
-    hashes, _, _, begin, apart, levels = lattice
     for j in range(len(ranks)):
-        for level in range(levels[j]):
-            here = hashes[begin[j] + level * apart[j] :]
+        for level in range(levels.depth[j]):
+            here = levels.hashes[levels.begin[j] + level * levels.apart[j] :]
             for row in range(ranks.shape[1]):
                 hashed[j, level, row] = here[ranks[j, row]]
 
 
 @compiled
-def scan(k, line, ranks, worth, nodes, hashed, lattice, measures, taken):
+def scan(k, line, ranks, worth, nodes, hashed, levels, lines, taken):
     """Say of each row which window it is in, in the order they were taken; others stay as they are. How many there are.
 
     A row's `worth` makes its window cheaper; `nodes` are generalizations × attributes.
     """
-    _, _, losses, begin, apart, _ = lattice
     many, attributes = nodes.shape
     rows = ranks.shape[1]
     # Of each generalization: its rows by class, where the classes end, how many, what they lose, and the best window.
@@ -124,15 +168,15 @@ def scan(k, line, ranks, worth, nodes, hashed, lattice, measures, taken):
             loss[g, c] = 0
             for j in range(attributes):
                 if j != line:
-                    loss[g, c] += losses[begin[j] + nodes[g, j] * apart[j] + ranks[j, row]]
-        cost[g], place[g] = _best(k, line, member[g], ends[g, : classes[g]], loss[g], ranks, worth, measures)
+                    loss[g, c] += _rate(ranks[j, row], nodes[g, j], j, levels)
+        cost[g], place[g] = _best(k, line, member[g], ends[g, : classes[g]], loss[g], ranks, worth, lines)
     number = 0
     while cost.min() < np.inf:
         best = cost.argmin()
         if looked[best] < number:
             classes[best] = _left(k, taken, member[best], ends[best, : classes[best]], loss[best])
             cost[best], place[best] = _best(
-                k, line, member[best], ends[best, : classes[best]], loss[best], ranks, worth, measures
+                k, line, member[best], ends[best, : classes[best]], loss[best], ranks, worth, lines
             )
             looked[best] = number
             continue
@@ -222,7 +266,7 @@ def _left(k, taken, member, ends, loss):
 
 
 @compiled
-def _best(k, line, member, ends, loss, ranks, worth, measures):
+def _best(k, line, member, ends, loss, ranks, worth, lines):
     """What the best window costs, and where it begins."""
     at = ranks[line]
     least, place, begin = np.inf, 0, 0
@@ -233,7 +277,7 @@ def _best(k, line, member, ends, loss, ranks, worth, measures):
         for i in range(begin, ends[c] - k + 1):
             last = member[i + k - 1]
             inside += worth[last]
-            cost = loss[c] + _ranged(measures, line, at[member[i]], at[last]) - inside
+            cost = loss[c] + _ranged(lines, line, at[member[i]], at[last]) - inside
             if cost < least:
                 least, place = cost, i
             inside -= worth[member[i]]
@@ -242,98 +286,83 @@ def _best(k, line, member, ends, loss, ranks, worth, measures):
 
 
 @compiled
-def _ranged(measures, j, lo, hi):
-    """What a range of ranks of an attribute loses."""
-    position, table, begin, size, whole = measures
-    if size[j]:
-        return table[begin[j] + lo * size[j] + hi]
-    return min(position[begin[j] + hi] - position[begin[j] + lo], whole[j])
+def _ranged(lines, j, lo, hi):
+    """What a range of ranks of a line loses."""
+    begin, size = lines.begin[j], lines.size[j]
+    if size:
+        return lines.table[begin + lo * size + hi]
+    return min(lines.place[begin + hi] - lines.place[begin + lo], lines.whole[j])
 
 
 @compiled
-def _boxes(ranks, group, count, lattice):
-    """Of each group the first row, the level on every attribute that all its rows share, and its range there."""
-    head = np.full(count, -1)
-    level = np.zeros((count, len(ranks)), np.int64)
-    lo, hi = np.empty((count, len(ranks)), np.int64), np.empty((count, len(ranks)), np.int64)
+def _rate(rank, level, j, levels):
+    """What the class of a rank loses at a level of an attribute."""
+    return levels.losses[levels.begin[j] + level * levels.apart[j] + rank]
+
+
+@compiled
+def _boxes(ranks, group, count, levels):
+    """The box of each group; rows of no group count nowhere."""
+    shape = (count, len(ranks))
+    box = Box(np.full(count, -1), np.zeros(shape, np.int64), np.empty(shape, np.int64), np.empty(shape, np.int64))
     for row in range(ranks.shape[1]):
         g = group[row]
         if g < 0:
             continue
-        if head[g] < 0:
-            head[g] = row
-            lo[g], hi[g] = ranks[:, row], ranks[:, row]
-        else:
-            _widen(ranks, g, row, (head, level, lo, hi), lattice)
-    return head, level, lo, hi
+        if box.head[g] < 0:
+            box.head[g] = row
+            box.lo[g], box.hi[g] = ranks[:, row], ranks[:, row]
+        for j in range(len(ranks)):
+            box.level[g, j], box.lo[g, j], box.hi[g, j] = _with(ranks, row, g, j, box, levels)
+    return box
 
 
 @compiled
-def _widen(ranks, g, row, box, lattice):
-    """Let a group hold one more row."""
-    head, level, lo, hi = box
-    for j in range(len(ranks)):
-        lo[g, j], hi[g, j] = min(lo[g, j], ranks[j, row]), max(hi[g, j], ranks[j, row])
-        level[g, j] = _shared(ranks[j, row], ranks[j, head[g]], level[g, j], j, lattice)
-
-
-@compiled
-def _shared(rank, other, level, j, lattice):
-    """The first level, from this one on, at which two ranks are of one class."""
-    _, classes, _, begin, apart, _ = lattice
-    start = begin[j] + level * apart[j]
-    while classes[start + rank] != classes[start + other]:
-        start += apart[j]
+def _with(ranks, row, g, j, box, levels):
+    """A group's level and range on one attribute, if it held one more row."""
+    rank, first, level = ranks[j, row], ranks[j, box.head[g]], box.level[g, j]
+    place = levels.begin[j] + level * levels.apart[j]
+    while levels.classes[place + rank] != levels.classes[place + first]:
+        place += levels.apart[j]
         level += 1
-    return level
+    return level, min(box.lo[g, j], rank), max(box.hi[g, j], rank)
 
 
 @compiled
-def _loss(ranks, g, box, lattice, measures):
-    """What a row of the group loses."""
-    head, level, lo, hi = box
+def _loss(ranks, row, g, box, levels, lines):
+    """What a row of the group would lose if it held one more row; any row of its own for what it loses as it is."""
     loss = 0.0
     for j in range(len(ranks)):
-        loss += _part(ranks, g, j, level[g, j], lo[g, j], hi[g, j], head, lattice, measures)
+        level, lo, hi = _with(ranks, row, g, j, box, levels)
+        is_line = lines.whole[j] >= 0
+        loss += _ranged(lines, j, lo, hi) if is_line else _rate(ranks[j, row], level, j, levels)
     return loss
 
 
 @compiled
-def _part(ranks, g, j, level, lo, hi, head, lattice, measures):
-    """What a row of the group loses on one attribute, if it has this level and range."""
-    _, _, losses, begin, apart, _ = lattice
-    if measures[4][j] >= 0:
-        return _ranged(measures, j, lo, hi)
-    return losses[begin[j] + level * apart[j] + ranks[j, head[g]]]
-
-
-@compiled
-def _filled(ranks, group, count, lattice, measures):
+def _filled(ranks, group, count, levels, lines):
     """Add every row without a group to the one whose loss it raises least; what all rows lose then."""
-    box = _boxes(ranks, group, count, lattice)
-    head, level, lo, hi = box
+    box = _boxes(ranks, group, count, levels)
     rows, loss = np.zeros(count, np.int64), np.zeros(count)
+    for g in range(count):
+        loss[g] = _loss(ranks, box.head[g], g, box, levels, lines)
     for row in range(len(group)):
         if group[row] >= 0:
             rows[group[row]] += 1
-    for g in range(count):
-        loss[g] = _loss(ranks, g, box, lattice, measures)
     for row in range(len(group)):
         if group[row] >= 0:
             continue
-        least = np.inf
+        least, joint = np.inf, 0.0
         for g in range(count):
-            joint = 0.0
-            for j in range(len(ranks)):
-                shared = _shared(ranks[j, row], ranks[j, head[g]], level[g, j], j, lattice)
-                low, high = min(lo[g, j], ranks[j, row]), max(hi[g, j], ranks[j, row])
-                joint += _part(ranks, g, j, shared, low, high, head, lattice, measures)
-            if joint * (rows[g] + 1) - loss[g] * rows[g] < least:
-                least, group[row] = joint * (rows[g] + 1) - loss[g] * rows[g], g
+            raised = _loss(ranks, row, g, box, levels, lines)
+            added = raised * (rows[g] + 1) - loss[g] * rows[g]
+            if added < least:
+                least, joint, group[row] = added, raised, g
         g = group[row]
         rows[g] += 1
-        _widen(ranks, g, row, box, lattice)
-        loss[g] = _loss(ranks, g, box, lattice, measures)
+        loss[g] = joint
+        for j in range(len(ranks)):
+            box.level[g, j], box.lo[g, j], box.hi[g, j] = _with(ranks, row, g, j, box, levels)
     return (loss * rows).sum()
 
 

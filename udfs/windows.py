@@ -31,28 +31,24 @@ import numpy as np
 from sqlanon.udfs.boxes import Axis
 from sqlanon.udfs.costs import Rate
 from sqlanon.udfs.problem import Floats, Ints, Numbers
-from sqlanon.udfs.scan import propose
+from sqlanon.udfs.scan import Drawing, Levels, Lines, propose
 
-TRIES = 3
-GENERALIZATIONS = 60
-MIXED, MOVED = 0.15, 0.07
-"""How many attributes are as in another group, and how many are a level up, and as many down."""
-SHARES = np.array([0.0, 0.2, 0.4])
+DRAWING = Drawing(tries=3, generalizations=60, mixed=0.15, moved=0.07, shares=np.array([0.0, 0.2, 0.4]))
+"""Of a generalization so many attributes are as in another group, and so many are a level up, and as many down."""
 
 
 class Lattice:
-    """The levels of all attributes: for every rank the hash of its class there, the class, and what it loses."""
+    """The levels of all attributes, and which of them are lines."""
 
     def __init__(self, ranks: Ints, rates: list[Rate], levels: list[list[Ints]]) -> None:
         self.ranks = ranks
         self.small = np.ascontiguousarray(ranks.T, dtype=np.uint32)
         numbers = [j for j, rate in enumerate(rates) if isinstance(rate.attribute, Numbers)]
-        self.lines = numbers or list(range(len(rates)))
-        # One long table of each, in which an attribute begins at a place and its levels are so far apart.
+        self.choices = numbers or list(range(len(rates)))
         odd = np.random.default_rng(0).integers(1 << 62, size=len(rates), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         codes = [np.array(code) for code in levels]
         apart, depth = np.array([rate.ranks for rate in rates]), np.array([len(code) for code in codes])
-        self.tables = (
+        self.levels = Levels(
             np.concatenate([(code + 1).astype(np.uint64).ravel() * by for code, by in zip(codes, odd, strict=True)]),
             np.concatenate([code.ravel() for code in codes]),
             np.concatenate([_losses(rate, code).ravel() for rate, code in zip(rates, levels, strict=True)]),
@@ -60,7 +56,7 @@ class Lattice:
             apart,
             depth,
         )
-        self.measures = _measures(rates, self.lines)
+        self.lines = _lines(rates, self.choices)
 
     def recut(
         self, pool: Ints, group: Ints, tuples: Ints, price: Floats, limit: Floats, k: int, rng: np.random.Generator
@@ -69,9 +65,9 @@ class Lattice:
 
         Given are single rows, those of a group side by side and all groups of a pool, with what each row loses now.
         """
-        line = int(rng.choice(self.lines))
+        line = int(rng.choice(self.choices))
         # By pool and rank, in random order where both are the same; no two numbers are, and one sort is enough.
-        key = pool * self.tables[4][line] + self.ranks[tuples, line]
+        key = pool * self.levels.apart[line] + self.ranks[tuples, line]
         order = np.argsort(key * len(pool) + rng.permutation(len(pool)))
         size = np.bincount(pool)
         found = np.full(len(pool), -1)
@@ -84,8 +80,7 @@ class Lattice:
         def look(core: int) -> None:
             mine = np.arange(core, len(size), cores)
             pools = (first[mine], size[mine], ranks, inner, price, limit[mine], seeds[mine])
-            drawing = (TRIES, GENERALIZATIONS, MIXED, MOVED, SHARES)
-            propose(k, line, *pools, self.tables, self.measures, drawing, found)
+            propose(k, line, *pools, self.levels, self.lines, DRAWING, found)
 
         # A pool has rows and a seed of its own: however many threads, the answer is the same.
         others = [_threads().submit(look, core) for core in range(1, cores)]
@@ -105,15 +100,8 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count())
 
 
-Measures = tuple[Floats, Floats, Ints, Ints, Floats]
-
-
-def _measures(rates: list[Rate], lines: list[int]) -> Measures:
-    """What ranges of ranks lose on the lines: the place of each rank, or a loss for every range, one line after the
-    other; where each line begins, how many ranks its table has, and what the whole line loses, -1 for what is none.
-
-    Rough where a line is none of numbers and too long for a table.
-    """
+def _lines(rates: list[Rate], lines: list[int]) -> Lines:
+    """What ranges of ranks lose on these attributes; rough for one that is none of numbers and too long for a table."""
     places, tables = [np.zeros(0)], [np.zeros(0)]
     begin, size, whole = np.zeros(len(rates), np.int64), np.zeros(len(rates), np.int64), np.full(len(rates), -1.0)
     for j in lines:
@@ -125,7 +113,7 @@ def _measures(rates: list[Rate], lines: list[int]) -> Measures:
         else:
             begin[j] = sum(map(len, places))
             places.append(axis.at.astype(np.float64) if rate.is_linear else np.linspace(0, rate.weight, axis.size))
-    return np.concatenate(places), np.concatenate(tables), begin, size, whole
+    return Lines(np.concatenate(places), np.concatenate(tables), begin, size, whole)
 
 
 def _losses(rate: Rate, codes: list[Ints]) -> Floats:

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import generators, random_problem
 from sqlanon.udfs.peel import levels
-from sqlanon.udfs.problem import Floats, Ints, Problem
+from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem
 from sqlanon.udfs.windows import Lattice
 
 from sqlanon.udfs import costs, scan
@@ -56,6 +56,14 @@ def test_new_clusterings_keep_every_row_in_its_pool_and_k_and_lose_no_more_than_
         assert lost < was + limit
 
 
+def test_groups_that_are_mixed_up_are_put_right():
+    attributes = (Numbers(np.arange(10.0)),)
+    table = Problem(np.array([[0], [1], [8], [9]]), np.ones(4, np.int64), attributes, np.ones(1))
+    pool, group, tuples = np.zeros(4, np.int64), np.array([0, 0, 1, 1]), np.array([0, 2, 1, 3])
+    found = lattice_of(table).recut(pool, group, tuples, np.ones(4), np.zeros(1), 2, np.random.default_rng(0))
+    assert sorted(sorted(found[2][found[1] == part].tolist()) for part in np.unique(found[1])) == [[0, 1], [2, 3]]
+
+
 @some
 @given(rng=generators, objective=st.sampled_from(costs.OBJECTIVES[:4]))
 def test_rows_without_a_group_join_the_one_whose_loss_they_raise_least(rng, objective):
@@ -67,9 +75,8 @@ def test_rows_without_a_group_join_the_one_whose_loss_they_raise_least(rng, obje
     group = rng.permutation(np.r_[np.arange(groups), rng.integers(groups, size=len(tuples) - groups - 1), -1])
     alone, filled = int(np.flatnonzero(group < 0)[0]), group.copy()
     ranks = np.ascontiguousarray(lattice.small[:, tuples])
-    total = scan._filled(ranks, filled, groups, lattice.tables, lattice.measures)
+    total = scan._filled(ranks, filled, groups, lattice.levels, lattice.lines)
     assert total == pytest.approx(loss_of(table, filled, tuples, objective), abs=1e-5 * len(tuples))
-    group[alone] = 0
     choices = []
     for home in range(groups):
         group[alone] = home
@@ -80,16 +87,16 @@ def test_rows_without_a_group_join_the_one_whose_loss_they_raise_least(rng, obje
 def windows_in(lattice: Lattice, nodes: Ints, tuples: Ints, line: int, worth: Floats, k: int) -> Ints:
     """The windows of one pool, whose rows are in the order of the line."""
     ranks = np.ascontiguousarray(lattice.small[:, tuples])
-    hashed = np.empty((len(ranks), int(lattice.tables[5].max()), len(tuples)), dtype=np.uint64)
-    scan._hash(ranks, lattice.tables, hashed)
+    hashed = np.empty((len(ranks), int(lattice.levels.depth.max()), len(tuples)), dtype=np.uint64)
+    scan._hash(ranks, lattice.levels, hashed)
     found = np.full(len(tuples), -1)
-    scan.scan(k, line, ranks, worth, nodes, hashed, lattice.tables, lattice.measures, found)
+    scan.scan(k, line, ranks, worth, nodes, hashed, lattice.levels, lattice.lines, found)
     return found
 
 
 def some_nodes(lattice: Lattice, count: int, rng: np.random.Generator) -> Ints:
     """Random generalizations, and the top."""
-    levels = lattice.tables[5]
+    levels = lattice.levels.depth
     return np.vstack([rng.integers(levels, size=(count, len(levels))), levels - 1])
 
 
@@ -123,7 +130,7 @@ def windows_of(
 def test_the_first_window_is_the_best_of_all(rng, k):
     table = random_problem(rng)
     lattice = lattice_of(table)
-    line = int(rng.choice(lattice.lines))
+    line = int(rng.choice(lattice.choices))
     tuples = np.repeat(np.arange(len(table.counts)), table.counts)
     tuples = tuples[np.argsort(table.ranks[tuples, line], kind="stable")]
     assume(len(tuples) >= k)
@@ -145,11 +152,11 @@ def test_rows_that_are_badly_off_come_first(rng):
     lattice = lattice_of(table)
     tuples = np.repeat(np.arange(len(table.counts)), table.counts)
     assume(len(tuples) >= 2)
-    line = lattice.lines[0]
+    line = lattice.choices[0]
     tuples = tuples[np.argsort(table.ranks[tuples, line], kind="stable")]
     worth = np.zeros(len(tuples))
     worth[:2] = 1e3
-    assert windows_in(lattice, lattice.tables[5][None] - 1, tuples, line, worth, 2)[:2].tolist() == [0, 0]
+    assert windows_in(lattice, lattice.levels.depth[None] - 1, tuples, line, worth, 2)[:2].tolist() == [0, 0]
 
 
 @some
@@ -157,7 +164,7 @@ def test_rows_that_are_badly_off_come_first(rng):
 def test_windows_are_the_best_of_what_is_left_one_after_the_other(rng, k, objective):
     table = random_problem(rng)
     lattice = lattice_of(table, objective)
-    line = int(rng.choice(lattice.lines))
+    line = int(rng.choice(lattice.choices))
     tuples = np.repeat(np.arange(len(table.counts)), table.counts)
     tuples = tuples[np.argsort(table.ranks[tuples, line], kind="stable")]
     assume(len(tuples) >= k)
