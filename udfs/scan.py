@@ -4,7 +4,7 @@ With numpy, every window taken costs some passes over all places of all generali
 Here a class is found by its hash, one of fewer than k rows is dropped at once, and a generalization is looked at again
 only when its turn has come. On Adult that is a tenth of the time or less, which effort 'best' spends on more pools.
 
-The first call compiles, which takes some seconds; the code is kept beside this file or in the user's cache folder.
+The first call compiles, for a quarter of a minute; the code is kept beside this file or in the user's cache folder.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
