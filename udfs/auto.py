@@ -50,7 +50,7 @@ class Effort:
 EFFORTS = {
     "fast": Effort(10_000, 20),
     "balanced": Effort(150_000, 400),
-    "best": Effort(150_000, 6_000, longer=0.4, heat=1.2),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5),
 }
 
 
