@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from sqlanon.udfs.methods import METHODS
 
 import sqlanon
 from sqlanon import samples
@@ -54,6 +55,11 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
 def has_adult(data: Path) -> bool:
     """Is UCI Adult there? Else the project's generator makes rows that are like it."""
     return (data / "adult_30162.csv").exists()
+
+
+def needs(method: str) -> dict[str, Any]:
+    """What a method asks for besides k: one that parts a sensitive column from the others, that column and l."""
+    return {"sensitive": ["occupation"], "l": 2} if METHODS[method].is_exact else {}
 
 
 def columns_of(data: Path, count: int) -> list[str]:

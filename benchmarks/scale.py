@@ -32,6 +32,7 @@ from cells import (
     create_adult,
     create_hierarchies,
     group_by_seconds,
+    needs,
     parser,
     run,
     setting,
@@ -194,7 +195,7 @@ def cell(
     plain = group_by_seconds(con, f"'{file}'" if source == "parquet" else "people", quasi)
     found: Cell = {}
     with clocked(found):
-        release = sqlanon.anonymize(con, people, quasi, k, method=method, effort=effort)
+        release = sqlanon.anonymize(con, people, quasi, k, method=method, effort=effort, **needs(method))
     return found | {"/ GROUP BY": found["seconds"] / plain, "GCP": release.metrics()["gcp"]}
 
 

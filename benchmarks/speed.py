@@ -17,7 +17,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cells import CELL, Cell, Table, clocked, columns_of, create_adult, group_by_seconds, parser, run, setting, write
+from cells import (
+    CELL,
+    Cell,
+    Table,
+    clocked,
+    columns_of,
+    create_adult,
+    group_by_seconds,
+    needs,
+    parser,
+    run,
+    setting,
+    write,
+)
 from sqlanon.udfs.methods import METHODS
 
 import sqlanon
@@ -77,7 +90,7 @@ def cell(data: str, sample: int, method: str, columns: int, k: int) -> Cell:
     plain = group_by_seconds(con, "adult", quasi)
     found: Cell = {}
     with clocked(found):
-        release = sqlanon.anonymize(con, "adult", quasi, k, method=method)
+        release = sqlanon.anonymize(con, "adult", quasi, k, method=method, **needs(method))
     measured = release.metrics()
     con.close()
     return found | {

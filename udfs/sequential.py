@@ -623,4 +623,6 @@ METHOD = Method(
         ),
     ),
     is_l_diverse=True,
+    block_size=40_000,
+    counts_rows=True,
 )
