@@ -1,0 +1,83 @@
+"""Is a certificate right? Prices in, the worst broken box out, and nothing shared with the search for the prices.
+
+A plain enumeration of all boxes in numpy, straight from the definition: no pruning, no order, no compiled loop. It takes
+the product of the attributes' generalized values (all nodes of a tree, all ranges of a line) times the tuples, so that
+it is for tables of some thousands of tuples and small hierarchies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from sqlanon.udfs.problem import Bools, Floats, Ints, Numbers, Problem, Tree
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The box that prices break most: lo and hi on every attribute, and by how much a row there is too dear."""
+
+    lo: tuple[int, ...]
+    hi: tuple[int, ...]
+    excess: float
+
+
+def worst(problem: Problem, k: int, prices: Floats, objective: str = "ncp") -> Broken:
+    """Of all boxes of k rows or more, the one whose k dearest rows exceed its loss most, on average; also if none does.
+
+    A row that costs more than a suppressed one counts as a box of its own without ends.
+    """
+    sides = [list(_sides(attribute)) for attribute in problem.attributes]
+    masks = [
+        [(problem.ranks[:, j] >= lo) & (problem.ranks[:, j] <= hi) for lo, hi in side] for j, side in enumerate(sides)
+    ]
+    found = Broken((), (), float(prices.max(initial=0.0) - problem.weights.sum()))
+    for choice in product(*(range(len(side)) for side in sides)):
+        inside = np.logical_and.reduce([mask[place] for mask, place in zip(masks, choice, strict=True)])
+        if problem.counts[inside].sum() < k:
+            continue
+        ends = [side[place] for side, place in zip(sides, choice, strict=True)]
+        excess = _dearest(prices, problem.counts, inside, k) - _loss(problem, ends, objective)
+        if excess > found.excess:
+            found = Broken(tuple(lo for lo, _ in ends), tuple(hi for _, hi in ends), excess)
+    return found
+
+
+def _sides(attribute: Numbers | Tree) -> Iterator[tuple[int, int]]:
+    """Every generalized value of an attribute, as a range of ranks."""
+    if isinstance(attribute, Tree):
+        yield from sorted(set(zip(attribute.lo.tolist(), attribute.hi.tolist(), strict=True)))
+    else:
+        size = len(attribute.at)
+        yield from ((lo, hi) for lo in range(size) for hi in range(lo, size))
+
+
+def _dearest(prices: Floats, counts: Ints, inside: Bools, k: int) -> float:
+    """The mean price of the k dearest rows."""
+    rows = np.sort(np.repeat(prices[inside], np.minimum(counts[inside], k)))
+    return float(rows[-k:].mean())
+
+
+def _loss(problem: Problem, ends: list[tuple[int, int]], objective: str) -> float:
+    """What a row loses in a box, by the words of the papers: NCP (He et al., 2012), LM (Iyengar, KDD 2002) and
+    precision (Sweeney, 2002), with a line's loss the share of it that is covered."""
+    total = 0.0
+    for attribute, weight, (lo, hi) in zip(problem.attributes, problem.weights.tolist(), ends, strict=True):
+        if isinstance(attribute, Numbers):
+            low, high = attribute.at[lo], attribute.at[hi]
+            if lo != hi:
+                total += weight * (1.0 if np.isnan(high) else (high - low) / attribute.span)
+            continue
+        under = np.flatnonzero((attribute.lo <= lo) & (attribute.hi >= hi))
+        width = (attribute.hi - attribute.lo)[under].min() + 1
+        level = attribute.level[under].min()
+        if width == 1:
+            continue
+        total += weight * {
+            "ncp": width / attribute.leaves,
+            "lm": (width - 1) / max(attribute.leaves - 1, 1),
+            "precision": level / max(attribute.height - 1, 1),
+        }[objective]
+    return total

@@ -1,0 +1,210 @@
+"""How little any k-anonymous release can lose: a lower bound by prices that anybody can check.
+
+A release parts the rows into groups of k or more and prints each group as a box, in which a row loses L(B). Give every
+row a price. If in every box of k rows or more the k highest prices of its rows add up to at most k · L(B), the rows of
+a group lose at least the sum of their prices together, whatever the groups are; so all rows lose at least the sum of
+all prices. Prices are the dual of the linear program of set partitioning (Balas, Padberg, SIAM Review 1976). Models on
+top only forbid groups, and no price exceeds what a suppressed row loses, so that the bound holds with both.
+
+1. Greedy: all prices start at a cap; a walk over all boxes (walk.py) lowers those in broken ones. Prices only fall, so
+   that one walk to its end gives a bound. Under a low cap few boxes can be broken and the walk is short: caps rise until
+   there is no cap but that of suppression, or the work is too much.
+2. Ascent: boxes that are nearly broken are listed, all prices raised by a step and projected onto the listed boxes
+   (Bregman, 1967), again and again with smaller steps.
+3. The walk of 1 over all boxes makes that a bound, whatever happened before. 2 and 3 are repeated.
+
+The answer at any moment is the best of the walks that have ended; the budget is counted in tuples looked at, never in
+seconds, so that it is the same on every machine. Memory is linear in tuples, times attributes, and boxes listed.
+
+Of several lines of numbers one is exact, the others are cut into stretches (space/grid.py), which leaves it a bound;
+more stretches are tried while there is work left. Without homogeneous groups, where each row is printed as a box of its
+own that covers k rows, the highest price alone must not exceed L(B): then one walk finds the best bound there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sqlanon.udfs.evaluate import walk as walks
+from sqlanon.udfs.method import Progress
+from sqlanon.udfs.problem import Floats, Numbers, Problem
+from sqlanon.udfs.space.grid import Grid, grid_of
+
+WORK = 1_500_000_000
+"""Tuples that are looked at by default: some seconds."""
+CAPS = 2.0 ** np.arange(-10, 1)
+"""The caps on prices, as shares of what a suppressed row loses."""
+STRETCHES = (8, 24, 64)
+"""Stretches of the lines that are not exact."""
+MEMBERS = 100
+"""Members that a listed box has at most, and 2 k more."""
+QUOTA = 20_000_000
+"""Work between two reports of progress."""
+SAFE = 1 - 1e-9
+"""Losses are rounded: a little less is still a bound."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One ascent, in units of the mean price: boxes that lack so much are listed, and steps fall from one to another."""
+
+    near: float
+    steps: int
+    first: float
+    last: float
+
+
+ROUNDS = (Round(1.6, 60, 0.28, 0.11), Round(1.0, 100, 0.11, 0.028), Round(0.8, 150, 0.028, 0.006))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Prices of a row of each tuple that no box breaks. `how` says in words how far the search for them came."""
+
+    problem: Problem
+    prices: Floats
+    how: str
+
+    @cached_property
+    def bound(self) -> float:
+        """What any release loses at least, as a share of the loss of everything: a GCP where the objective is NCP."""
+        whole = float(self.problem.weights.sum()) * self.problem.rows
+        return float(self.prices @ self.problem.counts) * SAFE / whole if whole > 0 else 0.0
+
+
+def certify(
+    problem: Problem,
+    k: int,
+    progress: Progress,
+    *,
+    objective: str = "ncp",
+    work: int = WORK,
+    is_homogeneous: bool = True,
+) -> Certificate:
+    """The best prices found with so much work."""
+    problem.need_rows(k)
+    finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
+    finder.rise()
+    if is_homogeneous:
+        finder.ascend()
+    progress(work, work)
+    return Certificate(problem, finder.prices, finder.how)
+
+
+class Finder:
+    """The best prices so far, and the work that is left."""
+
+    def __init__(self, problem: Problem, k: int, q: int, objective: str, work: int, progress: Progress) -> None:
+        self.problem, self.k, self.q, self.objective = problem, k, q, objective
+        self.work, self.left, self.progress = work, work, progress
+        lines = sum(isinstance(attribute, Numbers) for attribute in problem.attributes)
+        self.finenesses: list[int | None] = [*STRETCHES] if lines > 1 else [None]
+        self.grid = grid_of(problem, objective, self.finenesses[0])
+        self.whole = float(problem.weights.sum())
+        self.cap = self._least()
+        self.prices = np.where(problem.counts < k, self.cap, 0.0)
+        self.how = "rows that no other k - 1 are equal to"
+        self.top = walks.top_of(q)
+
+    def _least(self) -> float:
+        """The least that a box of different tuples loses: a bound for those that cannot be alone."""
+        grid = self.grid
+        gaps = [np.diff(np.r_[self._places(j), np.inf]) for j in np.flatnonzero(grid.is_line)]
+        losses = np.concatenate([grid.loss, *gaps])
+        return min(float(losses[losses > 0].min(initial=np.inf)), self.whole)
+
+    def _places(self, j: int) -> Floats:
+        """The values of a line that occur, in order; NULL is as far away as the line is long."""
+        grid = self.grid
+        present = np.unique(grid.ranks[j]) + grid.begin[j]
+        return np.minimum(grid.first[present], 2 * grid.whole[j])
+
+    def rise(self) -> None:
+        """Greedy, under one cap after the other and with ever more stretches."""
+        for fineness in self.finenesses:
+            if fineness != self.finenesses[0]:
+                self.grid = grid_of(self.problem, self.objective, fineness)
+            # Mostly there is no need for caps.
+            if self._greedy(self.whole, self.left // 10):
+                continue
+            for cap in (CAPS * self.whole).tolist():
+                if cap > self.cap and not self._greedy(cap, self.left // 3):
+                    return
+
+    def _greedy(self, cap: float, most: int) -> bool:
+        """Prices under this cap; False if that is too much work."""
+        if not self._keep(np.full(len(self.prices), cap), "greedy prices", most):
+            return False
+        self.cap = max(self.cap, cap)
+        return True
+
+    def ascend(self) -> None:
+        """Ascents from the best prices on, each on boxes listed anew."""
+        prices = self.prices.copy()
+        for each in ROUNDS:
+            unit = float(self.prices @ self.problem.counts) / self.problem.rows
+            listing = self._listed(prices, each.near * unit)
+            if listing is None or not len(listing.loss):
+                return
+            steps = np.geomspace(each.first, each.last, each.steps) * unit
+            mean = self._climb(prices, listing, steps)
+            for found in (mean, prices):
+                self._keep(np.clip(found, 0.0, self.cap), f"prices by {len(listing.loss):,} boxes", self.left)
+
+    def _climb(self, prices: Floats, listing: walks.Listing, steps: Floats) -> Floats:
+        """Climb as far as work is left; the prices in the mean of all steps."""
+        sums, due, done = np.zeros(len(prices)), np.zeros(len(listing.loss)), 0
+        end = self.left // 2
+        for some in np.array_split(steps, max(1, len(steps) * len(listing.member) // QUOTA)):
+            self._spend(walks.climb(self.k, self.grid.counts, prices, listing, some, sums, due, self.top))
+            done += len(some)
+            if self.left < end:
+                break
+        return sums / done
+
+    def _keep(self, prices: Floats, how: str, most: int) -> bool:
+        """Lower the prices where boxes are broken, and keep them if they are the best. False if that is too much work."""
+        if not self._walk(prices, 0.0, False, _listing(0, 0, 0), most):
+            return False
+        if prices @ self.problem.counts > self.prices @ self.problem.counts:
+            self.prices, self.how = prices, how
+        return True
+
+    def _listed(self, prices: Floats, slack: float) -> walks.Listing | None:
+        """The boxes that are broken at so much less loss; fewer where they are too many."""
+        most = MEMBERS + 2 * self.k
+        for _ in range(6):
+            room = max(1_000_000, min(self.left // 100, 20_000_000))
+            listing = _listing(room // 10, room, most)
+            is_over = self._walk(prices, slack, True, listing, self.left // 2)
+            boxes, used, lost = listing.count.tolist()
+            if is_over and not lost:
+                return listing._replace(
+                    loss=listing.loss[:boxes], end=listing.end[:boxes], member=listing.member[:used]
+                )
+            slack /= 2
+        return None
+
+    def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: walks.Listing, most: int) -> bool:
+        """Walk over all boxes. False if that takes more than this much work."""
+        stack, spent = walks.start(self.grid, prices), 0
+        while stack.depth[0] != walks.OVER:
+            if spent > most:
+                return False
+            done = walks.walk(self.grid, self.k, self.q, prices, slack, is_listing, stack, self.top, listing, QUOTA)
+            spent += done
+            self._spend(done)
+        return True
+
+    def _spend(self, work: int) -> None:
+        self.left -= int(work)
+        self.progress(min(self.work, self.work - self.left), self.work)
+
+
+def _listing(boxes: int, members: int, most: int) -> walks.Listing:
+    """Room for so many boxes and members, of which a box has no more than `most`."""
+    return walks.Listing(
+        np.empty(boxes), np.empty(boxes, np.int64), np.empty(members, np.int32), np.zeros(3, np.int64), most
+    )

@@ -1,0 +1,431 @@
+"""A walk over all boxes of a table that prices may break, compiled.
+
+Every tuple has a price. A box of k rows or more is broken if the q highest prices of its rows add up to more than q
+times what the box loses. The walk goes through the attributes one by one, depth first: a partial box has a node or a
+range for the attributes so far and everything for the others. All completions of a partial box have fewer rows and lose
+more, so that one that is not broken itself is not gone into. Only boxes that are the closures of their rows are looked
+at: they are the intersections of what the tree or line has between two neighbouring ranks that occur. The ranges of the
+last attribute, if it is an exact line, are looked at from each value on until they are too wide.
+
+The walk has its own stack, so that it can stop after a quota of work and go on later. Memory O(E d) for E tuples with d
+attributes. Work is counted in tuples looked at.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.space.grid import Grid, Small
+from sqlanon.udfs.space.machine import compiled
+
+DIGIT = 256
+"""Ranks are sorted by digits of this base,"""
+SHORT = 24
+"""short lists by insertion."""
+PAIRS = 4096
+"""Ranges of stretches that are listed for a partial box, at least."""
+OVER = -2
+"""The depth of a walk that has ended."""
+TINY = 1e-12
+"""What is lost in rounding: less does not break a box."""
+
+
+class Stack(NamedTuple):
+    """Where a walk stands: for every attribute the tuples of the partial box, in its order, and boxes to go into."""
+
+    depth: Ints
+    """A single number: the attribute that the walk is at; -1 before it begins, `OVER` at its end."""
+    tuple: Small
+    length: Ints
+    begin: Small
+    """The boxes to go into: tuples from `begin` to `end`,"""
+    end: Small
+    loss: Floats
+    """and what they lose with the attributes before."""
+    count: Ints
+    """How many boxes there are,"""
+    next: Ints
+    """and which is the next."""
+    spare: Small
+    open_node: Ints
+    open_begin: Ints
+
+
+class Top(NamedTuple):
+    """The highest prices of some rows, q of them, the highest first."""
+
+    price: Floats
+    tuple: Ints
+    rows: Ints
+
+
+class Listing(NamedTuple):
+    """Boxes with what they lose and those of their tuples whose prices are highest."""
+
+    loss: Floats
+    end: Ints
+    """Where the members of each box end."""
+    member: Small
+    count: Ints
+    """How many boxes and members there are, and how many boxes found no room."""
+    most: int
+    """How many members a box has at most."""
+
+
+def start(grid: Grid, prices: Floats) -> Stack:
+    """A stack before the first step of a walk. Dear tuples come first, which finds the dearest of a box sooner."""
+    attributes, size = grid.ranks.shape
+    shape = (attributes, 2 * size + PAIRS)
+    tuples = np.empty((attributes, size), np.int32)
+    tuples[0] = np.argsort(-prices, kind="stable")
+    return Stack(
+        np.full(1, -1),
+        tuples,
+        np.zeros(attributes, np.int64),
+        np.empty(shape, np.int32),
+        np.empty(shape, np.int32),
+        np.empty(shape),
+        np.zeros(attributes, np.int64),
+        np.zeros(attributes, np.int64),
+        np.empty(size, np.int32),
+        np.empty(size + 1, np.int64),
+        np.empty(size + 1, np.int64),
+    )
+
+
+def top_of(q: int) -> Top:
+    """An empty list for q rows."""
+    return Top(np.empty(q + 2), np.empty(q + 2, np.int64), np.empty(q + 2, np.int64))
+
+
+@compiled
+def offer(top, entries, held, q, price, t, rows):
+    """Give rows of a tuple to a list of `entries` with `held` rows; its entries, rows, and what their prices gain.
+
+    Who asks has made sure that the list has fewer than q rows, or one of a lower price."""
+    rows = min(rows, q)
+    gained = price * rows
+    i = entries
+    while i > 0 and top.price[i - 1] < price:
+        top.price[i], top.tuple[i], top.rows[i] = top.price[i - 1], top.tuple[i - 1], top.rows[i - 1]
+        i -= 1
+    top.price[i], top.tuple[i], top.rows[i] = price, t, rows
+    held += rows
+    while held - top.rows[entries] >= q:
+        held -= top.rows[entries]
+        gained -= top.price[entries] * top.rows[entries]
+        entries -= 1
+    if held > q:
+        gained -= top.price[entries] * (held - q)
+        top.rows[entries] -= held - q
+        held = q
+    return entries + 1, held, gained
+
+
+@compiled
+def _dearest(counts, prices, tuples, begin, end, q, top):
+    """The list of the q dearest rows of some tuples: entries, rows and the sum of their prices."""
+    entries, held, total, listed = 0, 0, 0.0, top.price
+    for i in range(begin, end):
+        t = tuples[i]
+        if held < q or prices[t] > listed[entries - 1]:
+            entries, held, gained = offer(top, entries, held, q, prices[t], t, counts[t])
+            total += gained
+    return entries, held, total
+
+
+@compiled
+def _rows(counts, tuples, begin, end, k):
+    """How many rows some tuples have, or k if they are more."""
+    rows = 0
+    for i in range(begin, end):
+        rows += counts[tuples[i]]
+        if rows >= k:
+            return k
+    return rows
+
+
+@compiled
+def _sort(tuples, length, ranks, spare):
+    """Put the tuples in the order of their ranks."""
+    most = 0
+    for i in range(length):
+        most = max(most, ranks[tuples[i]])
+    if length <= SHORT and length <= most:
+        for i in range(1, length):
+            t, j = tuples[i], i
+            while j > 0 and ranks[tuples[j - 1]] > ranks[t]:
+                tuples[j] = tuples[j - 1]
+                j -= 1
+            tuples[j] = t
+        return
+    digits = min(DIGIT, most + 1)
+    place = np.empty(digits + 1, np.int64)
+    shift = 0
+    while True:
+        for digit in range(digits + 1):
+            place[digit] = 0
+        for i in range(length):
+            place[((ranks[tuples[i]] >> shift) & (DIGIT - 1)) + 1] += 1
+        for digit in range(digits):
+            place[digit + 1] += place[digit]
+        for i in range(length):
+            digit = (ranks[tuples[i]] >> shift) & (DIGIT - 1)
+            spare[place[digit]] = tuples[i]
+            place[digit] += 1
+        for i in range(length):
+            tuples[i] = spare[i]
+        shift += 8
+        if most >> shift == 0:
+            break
+
+
+@compiled
+def _enter(grid, stack, j, length, loss, room):
+    """List the boxes of attribute j to go into, in a partial box of so many tuples, that lose less than `room`."""
+    stack.length[j] = length
+    if grid.is_line[j]:
+        _list_ranges(grid, stack, j, loss, room)
+    else:
+        _list_nodes(grid, stack, j, loss, room)
+    stack.next[j] = 0
+    stack.depth[0] = j
+
+
+@compiled
+def _list_nodes(grid, stack, j, loss, room):
+    """The nodes of a tree that are closest common nodes of some tuples, children before parents."""
+    tuples, ranks, leaf = stack.tuple[j], grid.ranks[j], grid.leaf[grid.begin[j] :]
+    length, i, found, opened = stack.length[j], 0, 0, 0
+    while i <= length:
+        rank = ranks[tuples[i]] if i < length else -1
+        node, begin = np.int64(-1), np.int64(-1)
+        while opened > 0 and (i == length or grid.high[stack.open_node[opened - 1]] < rank):
+            opened -= 1
+            node, begin = stack.open_node[opened], stack.open_begin[opened]
+            if loss + grid.loss[node] < room:
+                stack.begin[j, found], stack.end[j, found] = begin, i
+                stack.loss[j, found] = loss + grid.loss[node]
+                found += 1
+        if i == length:
+            break
+        if node >= 0:
+            while grid.high[node] < rank:
+                node = grid.parent[node]
+            if opened == 0 or stack.open_node[opened - 1] != node:
+                stack.open_node[opened], stack.open_begin[opened] = node, begin
+                opened += 1
+        stack.open_node[opened], stack.open_begin[opened] = leaf[rank], i
+        opened += 1
+        while i < length and ranks[tuples[i]] == rank:
+            i += 1
+    stack.count[j] = found
+
+
+@compiled
+def _list_ranges(grid, stack, j, loss, room):
+    """The ranges of stretches; where there are too many, the one of all, at no loss, stands for them."""
+    tuples, ranks, length, begin = stack.tuple[j], grid.ranks[j], stack.length[j], grid.begin[j]
+    found, i, most = 0, 0, stack.begin.shape[1]
+    while i < length:
+        low = begin + ranks[tuples[i]]
+        after, e = i, i
+        while e < length:
+            rank = ranks[tuples[e]]
+            width = 0.0 if begin + rank == low else grid.first[begin + rank] - grid.last[low]
+            width = max(0.0, min(width, grid.whole[j]))
+            if loss + width >= room:
+                break
+            while e < length and ranks[tuples[e]] == rank:
+                e += 1
+            after = e if after == i else after
+            if found == most:
+                stack.begin[j, 0], stack.end[j, 0], stack.loss[j, 0], stack.count[j] = 0, length, loss, 1
+                return
+            stack.begin[j, found], stack.end[j, found], stack.loss[j, found] = i, e, loss + width
+            found += 1
+        i = after if after > i else length
+    stack.count[j] = found
+
+
+@compiled
+def _lower(prices, tuples, begin, end, loss, top, entries, q, total):
+    """Lower the prices above a box's loss, all by the same share, so that the q dearest rows do not break it."""
+    above = 0.0
+    for i in range(entries):
+        above += max(top.price[i] - loss, 0.0) * top.rows[i]
+    kept = max(0.0, 1 - (total - q * loss) / above) if above > TINY else 0.0
+    for i in range(begin, end):
+        t = tuples[i]
+        if prices[t] > loss:
+            prices[t] = loss + kept * (prices[t] - loss)
+
+
+@compiled
+def _put(prices, tuples, begin, end, loss, lowest, slack, listing):
+    """Write a box down, with those of its members that are, or are near to, the dearest, the dearest first."""
+    count, most = listing.count, listing.most
+    box, place = count[0], count[1]
+    if box == len(listing.loss) or place + most > len(listing.member):
+        count[2] += 1
+        return
+    if end - begin > most:
+        near = 0
+        for i in range(begin, end):
+            near += prices[tuples[i]] >= lowest - slack
+        lowest = lowest - slack if near <= most else lowest
+    else:
+        lowest = -np.inf
+    size = 0
+    for i in range(begin, end):
+        t = tuples[i]
+        if prices[t] < lowest or size == most:
+            continue
+        after = place + size
+        while after > place and prices[listing.member[after - 1]] < prices[t]:
+            listing.member[after] = listing.member[after - 1]
+            after -= 1
+        listing.member[after] = t
+        size += 1
+    listing.loss[box], listing.end[box] = loss, place + size
+    count[0], count[1] = box + 1, place + size
+
+
+@compiled
+def _holds(top, entries, ranks, rank):
+    """Is a tuple of this rank among the dearest?"""
+    for i in range(entries):
+        if ranks[top.tuple[i]] == rank:
+            return True
+    return False
+
+
+@compiled
+def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, top, listing):
+    """Look at the ranges of the exact line, the last attribute, in a partial box. How many tuples were looked at."""
+    j = len(grid.ranks) - 1
+    ranks, at, whole = grid.ranks[j], grid.first[grid.begin[j] :], grid.whole[j]
+    counts, listed = grid.counts, top.price
+    _, _, most = _dearest(grid.counts, prices, tuples, 0, length, q, top)
+    work, i = length, 0
+    while i < length:
+        low, e, after = ranks[tuples[i]], i, i
+        entries, held, total, rows = 0, 0, 0.0, 0
+        while e < length:
+            rank = ranks[tuples[e]]
+            width = loss + min(at[rank] - at[low], whole)
+            if q * (width - slack) >= most:
+                break
+            before, legal = total, rows >= k
+            while e < length and ranks[tuples[e]] == rank:
+                t = tuples[e]
+                rows += counts[t]
+                if held < q or prices[t] > listed[entries - 1]:
+                    entries, held, gained = offer(top, entries, held, q, prices[t], t, counts[t])
+                    total += gained
+                e += 1
+            work += 1
+            after = e if rank == low else after
+            # A range whose new rows are not among the dearest is no tighter than the one before.
+            if rows < k or (legal and total == before) or total <= q * (width - slack) + TINY:
+                continue
+            if is_listing:
+                if _holds(top, entries, ranks, low):
+                    _put(prices, tuples, i, e, width, top.price[entries - 1], slack, listing)
+            else:
+                _lower(prices, tuples, i, e, width, top, entries, q, total)
+                entries, held, total = _dearest(grid.counts, prices, tuples, i, e, q, top)
+        work += e - i
+        i = after if after > i else length
+    return work
+
+
+@compiled
+def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota):
+    """Go on with a walk until it ends or its quota of work is used up; how much work was done.
+
+    If it is a listing, boxes that are broken or would be at `slack` less loss are written down. Otherwise the prices
+    in broken ones are lowered: as prices only fall, no box that was looked at breaks again, and at the end none is.
+    """
+    last, work = len(grid.ranks) - 1, 0
+    while stack.depth[0] >= -1 and work < quota:
+        j = stack.depth[0]
+        if j < 0:
+            begin, end, loss, room = 0, grid.ranks.shape[1], 0.0, np.inf
+            stack.depth[0] = OVER
+        else:
+            if stack.next[j] == stack.count[j]:
+                stack.depth[0] = j - 1 if j > 0 else OVER
+                continue
+            place = stack.next[j]
+            stack.next[j] += 1
+            begin, end, loss = np.int64(stack.begin[j, place]), np.int64(stack.end[j, place]), stack.loss[j, place]
+            mine = stack.tuple[j]
+            work += end - begin
+            if _rows(grid.counts, mine, begin, end, k) < k:
+                continue
+            entries, _, total = _dearest(grid.counts, prices, mine, begin, end, q, top)
+            if total <= q * (loss - slack) + TINY:
+                continue
+            if j == last:
+                if is_listing:
+                    _put(prices, mine, begin, end, loss, top.price[entries - 1], slack, listing)
+                else:
+                    _lower(prices, mine, begin, end, loss, top, entries, q, total)
+                continue
+            room = total / q + slack
+            below = stack.tuple[j + 1]
+            for i in range(begin, end):
+                below[i - begin] = mine[i]
+        work += end - begin
+        inside = stack.tuple[j + 1]
+        _sort(inside, end - begin, grid.ranks[j + 1], stack.spare)
+        if j + 1 == last and grid.is_exact:
+            work += _ranges(grid, k, q, prices, slack, inside, end - begin, loss, is_listing, top, listing)
+        else:
+            _enter(grid, stack, j + 1, end - begin, loss, room)
+    return work
+
+
+@compiled
+def climb(k, counts, prices, listing, steps, sums, due, top):
+    """Raise all prices by each step, then project them onto every listed box that breaks, in the metric Σ rows · price².
+
+    `sums` adds up the prices after each step. The boxes come forwards and backwards in turn. A box is looked at when it
+    is due: no sooner than all raises since it was last looked at can have broken it.
+    """
+    boxes, raised, work = len(listing.loss), 0.0, 0
+    member, listed = listing.member, top.price
+    for turn in range(len(steps)):
+        for t in range(len(prices)):
+            prices[t] += steps[turn]
+        raised += steps[turn]
+        for number in range(boxes):
+            box = number if turn % 2 == 0 else boxes - 1 - number
+            if raised <= due[box]:
+                continue
+            entries, held, total = 0, 0, 0.0
+            begin = listing.end[box - 1] if box else 0
+            work += listing.end[box] - begin
+            for i in range(begin, listing.end[box]):
+                t = member[i]
+                if held < k or prices[t] > listed[entries - 1]:
+                    entries, held, gained = offer(top, entries, held, k, prices[t], t, counts[t])
+                    total += gained
+            over = total - k * listing.loss[box]
+            due[box] = raised - min(over, 0.0) / k
+            if over <= 0:
+                continue
+            weight = 0.0
+            for i in range(entries):
+                weight += top.rows[i] * top.rows[i] / counts[top.tuple[i]]
+            for i in range(entries):
+                prices[top.tuple[i]] -= over / weight * top.rows[i] / counts[top.tuple[i]]
+        for t in range(len(prices)):
+            sums[t] += prices[t]
+    for box in range(boxes):
+        due[box] -= raised
+    return work
