@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+
 from sqlanon.udfs.problem import Bools, Floats, Ints, Numbers, Problem, Tree
 
 
@@ -75,9 +76,12 @@ def _loss(problem: Problem, ends: list[tuple[int, int]], objective: str) -> floa
         level = attribute.level[under].min()
         if width == 1:
             continue
-        total += weight * {
-            "ncp": width / attribute.leaves,
-            "lm": (width - 1) / max(attribute.leaves - 1, 1),
-            "precision": level / max(attribute.height - 1, 1),
-        }[objective]
+        total += (
+            weight
+            * {
+                "ncp": width / attribute.leaves,
+                "lm": (width - 1) / max(attribute.leaves - 1, 1),
+                "precision": level / max(attribute.height - 1, 1),
+            }[objective]
+        )
     return total

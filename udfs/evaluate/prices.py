@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
 from sqlanon.udfs.evaluate import walk as walks
 from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Floats, Numbers, Problem
-from sqlanon.udfs.space.grid import Grid, grid_of
+from sqlanon.udfs.space.grid import grid_of
 
 WORK = 1_500_000_000
 """Tuples that are looked at by default: some seconds."""

@@ -14,9 +14,10 @@ attributes. Work is counted in tuples looked at.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.grid import Grid, Small
 from sqlanon.udfs.space.machine import compiled

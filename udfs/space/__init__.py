@@ -1,1 +1,3 @@
-"""The space that groups live in: what boxes are, and what they lose."""
+"""The arithmetic that methods share: what ranges of ranks cost, where values lie on an axis, how far they are apart,
+and the levels that they are generalized to.
+"""

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sqlanon.udfs.costs import Rate
-from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
 
-from sqlanon.udfs import costs
+from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
+from sqlanon.udfs.space import costs
+from sqlanon.udfs.space.costs import Rate
 
 Small = npt.NDArray[np.int32]
 ADDITIVE = ("ncp", "lm", "precision")
