@@ -90,8 +90,8 @@ def bound(data: str, sample: int, columns: int, k: int) -> Cell:
     quasi = columns_of(Path(data), columns)
     found: Cell = {}
     with clocked(found):
-        rows = con.execute(f"from anon.lower_bound('adult', quasi := {quasi}, k := {k})").fetchall()
-    return found | {"GCP": dict(rows)["gcp"]}
+        ((gcp, _),) = con.execute(f"from anon.lower_bound('adult', quasi := {quasi}, k := {k})").fetchall()
+    return found | {"GCP": gcp}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
--- A row is one lower bound of the GCP that any k-anonymous release of the source has: pair, box where there are few
--- enough generalized tuples, and gcp, the better of them record by record.
+-- One row: gcp is what any k-anonymous release of the source loses at least, and how says how it was found.
 create or replace macro anon.lower_bound(source, quasi := null, k := 5, hierarchies := null, weights := null) as table
 from query(list_transform(
     [sqlanon_lower_bound(current_database(), current_schema(), cast(to_json({

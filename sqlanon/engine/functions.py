@@ -6,7 +6,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,11 +23,11 @@ from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.after.repair import repair, spread
 from sqlanon.udfs.after.suppress import settle, suppress
 from sqlanon.udfs.after.trim import trim
-from sqlanon.udfs.evaluate.bounds import lower_bounds
 from sqlanon.udfs.evaluate.centers import information_distortion
 from sqlanon.udfs.evaluate.divergence import divergence
 from sqlanon.udfs.evaluate.matches import least_matches
 from sqlanon.udfs.evaluate.population import fewest_inside
+from sqlanon.udfs.evaluate.prices import WORK, certify
 from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import Groups, Problem
@@ -48,7 +48,7 @@ NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place D
 TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, released BIGINT, ranks BIGINT[], codes BIGINT[])'
 BOX = 'STRUCT("rows" BIGINT, lo BIGINT[], hi BIGINT[])'
 COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
-BOUNDS = "STRUCT(error VARCHAR, pair DOUBLE, box DOUBLE, gcp DOUBLE)"
+BOUNDS = "STRUCT(error VARCHAR, gcp DOUBLE, how VARCHAR)"
 ANSWER = (
     "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[], "
     "ranges STRUCT(group_id BIGINT, lo BIGINT[], hi BIGINT[])[])"
@@ -92,20 +92,20 @@ def _least(count: Callable[..., int], boxes: pa.Array, tuples: pa.Array) -> pa.A
 
 
 def bounds(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
-    """The lower bounds for one list of tuples per row."""
+    """The lower bound for one list of tuples per row, and how it was found."""
     answers: list[dict[str, Any]] = []
     for request, node_list, tuple_list in zip(chunks(requests), chunks(nodes), chunks(tuples), strict=True):
         asked = json.loads(request.as_py())
         try:
             with running("lower bound") as report:
                 problem = problem_of(asked, node_list.values, tuple_list.values)
-                answers.append(asdict(lower_bounds(problem, asked["k"], report)) | {"error": None})
+                found = certify(problem, asked["k"], report)
+                answers.append({"error": None, "gcp": found.bound, "how": found.how})
         except InterruptedRunError:
             raise KeyboardInterrupt from None
-        except SqlanonError as found:
-            answers.append({"error": str(found)})
-    kinds = [("error", pa.string()), *((bound, pa.float64()) for bound in ("pair", "box", "gcp"))]
-    return pa.array(answers, pa.struct(kinds))
+        except SqlanonError as failure:
+            answers.append({"error": str(failure)})
+    return pa.array(answers, pa.struct([("error", pa.string()), ("gcp", pa.float64()), ("how", pa.string())]))
 
 
 def cluster(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
@@ -143,19 +143,22 @@ def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
     if request["max_suppression"] is not None:
         groups = settle(problem, groups, request["k"])
     if request["run"] in _reports:
-        told = {} if request["has_population"] else _told(problem, groups, request["k"], method)
+        told = {} if request["has_population"] else _told(problem, groups, request, method)
         _reports[request["run"]] = groups.report | told
     return groups
 
 
-def _told(problem: Problem, groups: Groups, k: int, method: Method) -> dict[str, float]:
+def _told(problem: Problem, groups: Groups, request: dict[str, Any], method: Method) -> dict[str, float]:
     """What no printed table tells: where the centres of the groups are, and how little k can cost."""
     told: dict[str, float] = {}
     if not method.draws_in_secret:
         told["information_distortion"] = information_distortion(problem, groups)
-    if not method.is_exact:
+    if not method.is_exact and "lower_bound" not in groups.report:
         quiet: Progress = lambda *done, **facts: None  # noqa: E731
-        told["lower_bound"] = lower_bounds(problem.merged()[0], k, quiet, is_brief=True).gcp
+        work = WORK[request["parameters"].get("effort", "balanced")]
+        merged, _ = problem.merged()
+        found = certify(merged, request["k"], quiet, work=work, is_homogeneous=method.is_homogeneous)
+        told["lower_bound"] = found.bound
     return told
 
 

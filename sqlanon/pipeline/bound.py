@@ -1,4 +1,4 @@
-"""The query for the lower bounds of what any release under a policy loses."""
+"""The query for the lower bound of what any release under a policy loses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlanon.sqltext import Cte, literal, render, with_ctes
 
 
 def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]) -> str:
-    """The query for the lower bounds of what any release under this policy loses."""
+    """The query for the lower bound of what any release under this policy loses."""
     request = {
         "k": policy.k,
         "models": {},
@@ -33,9 +33,5 @@ def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
             materialized=True,
         ),
     ]
-    rows = " union all ".join(
-        f"select {literal(bound)} as bound, answer.{bound} as gcp from bounded where "
-        "case when answer.error is null then true else error(answer.error) end"
-        for bound in ("pair", "box", "gcp")
-    )
-    return with_ctes(ctes, rows)
+    is_right = "case when answer.error is null then true else error(answer.error) end"
+    return with_ctes(ctes, f"select answer.gcp as gcp, answer.how as how from bounded where {is_right}")

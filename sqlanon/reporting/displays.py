@@ -43,7 +43,7 @@ def release_facts(release: Release) -> list[tuple[str, str]]:
         told += [(model, f"{reached:.3g}{asked} in {column}") for column, reached in proof.get(model, {}).items()]
     told.append(("rows", f"{proof['rows']:,} in {wording.plural(proof['classes'], 'class', 'classes')}"))
     if "gcp" in measured:
-        bound = f", nobody can lose less than {measured['lower_bound']:.1%}" if "lower_bound" in measured else ""
+        bound = f"; {wording.gap(measured['gcp'], measured['lower_bound'])}" if "lower_bound" in measured else ""
         told.append(("lost", f"{measured['gcp']:.1%} (GCP){bound}"))
     told.append(("quasi", ", ".join(policy.quasi)))
     roles = ("sensitive", "keep", "unsafe_keep", "pseudonymize")
@@ -80,7 +80,7 @@ def summary(release: Release) -> str:
     diversity = "".join(f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.get(m, {}).items())
     lost = ""
     if "lower_bound" in metrics:
-        lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
+        lost = f"; lost {metrics['gcp']:.1%} (GCP); {wording.gap(metrics['gcp'], metrics['lower_bound'])}"
     elif release.policy.population is not None:
         lost = f"; lost {metrics['gcp']:.1%} (GCP)"
     classes = f"k = {proof['k']} in {proof['classes']:,} classes{diversity}"

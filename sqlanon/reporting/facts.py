@@ -362,7 +362,7 @@ def _lower_bound(con: duckdb.DuckDBPyConnection, source: str, policy: Policy) ->
     anon = anon_schema(con)
     options = {"quasi": list(policy.quasi), "k": policy.k, "hierarchies": dict(policy.hierarchies) or None}
     given = ", ".join(f"{option} := {literal(value)}" for option, value in options.items() if value is not None)
-    found = run(con, f"select gcp from {anon}.lower_bound({literal(source)}, {given}) where bound = 'gcp'")
+    found = run(con, f"select gcp from {anon}.lower_bound({literal(source)}, {given})")
     return found[0][0] if found else None
 
 

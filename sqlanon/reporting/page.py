@@ -185,7 +185,7 @@ def _numbers(facts: Facts) -> str:
         who = "people who" if facts.entity else "rows that"
         tiles.append(("classes", f"{facts.classes:,}", f"of {who} look the same", False))
     if facts.loss is not None:
-        bound = f"nobody below {facts.lower_bound:.1%}" if facts.lower_bound is not None else "0 % keeps everything"
+        bound = f"no release below {facts.lower_bound:.2%}" if facts.lower_bound is not None else "0 % keeps everything"
         tiles.append(("lost (GCP)", f"{facts.loss:.1%}", bound, False))
     shown = "".join(
         f'<div class="tile{" bad" if is_bad else ""}"><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>'
@@ -241,8 +241,8 @@ def _bound_in_words(facts: Facts) -> str:
     said = "Kept: 100 % less the mean share of a column's range or hierarchy that a cell now covers."
     if facts.loss is not None and facts.lower_bound is not None:
         said += (
-            f" All in all {facts.loss:.1%} is lost. No table that keeps this k can lose less than "
-            f"{facts.lower_bound:.1%}, whoever makes it."
+            f" All in all {facts.loss:.2%} is lost; {wording.gap(facts.loss, facts.lower_bound)}. This is proven, "
+            "whoever makes the release and however long it takes."
         )
     return said
 

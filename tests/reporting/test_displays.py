@@ -44,7 +44,7 @@ def test_a_release_shows_what_holds_and_nobodys_values(con: sqlanon.Connection) 
     release = sqlanon.anonymize(con, "patients", ["age", "sex"], 4, sensitive=["diagnosis"], method="kacpc")
     for shown in (repr(release), str(release), release._repr_html_()):
         assert "Every row is one of at least 4 that look the same in age and sex." in shown
-        assert "nobody can lose less than" in shown
+        assert "no release with this k can lose less than" in shown
         for name, diagnosis in con.duckdb.execute("select name, diagnosis from patients").fetchall():
             assert name not in shown
             assert diagnosis not in shown

@@ -1,8 +1,8 @@
 """Is a certificate right? Prices in, the worst broken box out, and nothing shared with the search for the prices.
 
-A plain enumeration of all boxes in numpy, straight from the definition: no pruning, no order, no compiled loop. It takes
-the product of the attributes' generalized values (all nodes of a tree, all ranges of a line) times the tuples, so that
-it is for tables of some thousands of tuples and small hierarchies.
+A plain enumeration of all boxes in numpy, straight from the definition: no pruning, no order, no compiled loop. Time is
+the product of the attributes' generalized values (all nodes of a tree, all ranges of a line) times the tuples: it is
+for tables of some thousands of tuples with small hierarchies.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ all prices. Prices are the dual of the linear program of set partitioning (Balas
 top only forbid groups, and no price exceeds what a suppressed row loses, so that the bound holds with both.
 
 1. Greedy: all prices start at a cap; a walk over all boxes (walk.py) lowers those in broken ones. Prices only fall, so
-   that one walk to its end gives a bound. Under a low cap few boxes can be broken and the walk is short: caps rise until
-   there is no cap but that of suppression, or the work is too much.
+   that one walk to its end gives a bound. Under a low cap few boxes can be broken and the walk is short: where the work
+   is too much without one, caps rise as far as it allows.
 2. Ascent: boxes that are nearly broken are listed, all prices raised by a step and projected onto the listed boxes
    (Bregman, 1967), again and again with smaller steps.
 3. The walk of 1 over all boxes makes that a bound, whatever happened before. 2 and 3 are repeated.
@@ -33,8 +33,8 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = 1_500_000_000
-"""Tuples that are looked at by default: some seconds."""
+WORK = {"fast": 40_000_000, "balanced": 200_000_000, "best": 1_500_000_000}
+"""Tuples that are looked at by effort: a third of a second, two seconds and ten or so."""
 CAPS = 2.0 ** np.arange(-10, 1)
 """The caps on prices, as shares of what a suppressed row loses."""
 STRETCHES = (8, 24, 64)
@@ -49,7 +49,7 @@ SAFE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Round:
-    """One ascent, in units of the mean price: boxes that lack so much are listed, and steps fall from one to another."""
+    """One ascent, in units of the mean price: which boxes are near enough to be listed, and how steps fall."""
 
     near: float
     steps: int
@@ -81,7 +81,7 @@ def certify(
     progress: Progress,
     *,
     objective: str = "ncp",
-    work: int = WORK,
+    work: int = WORK["best"],
     is_homogeneous: bool = True,
 ) -> Certificate:
     """The best prices found with so much work."""
@@ -110,17 +110,20 @@ class Finder:
         self.top = walks.top_of(q)
 
     def _least(self) -> float:
-        """The least that a box of different tuples loses: a bound for those that cannot be alone."""
-        grid = self.grid
-        gaps = [np.diff(np.r_[self._places(j), np.inf]) for j in np.flatnonzero(grid.is_line)]
-        losses = np.concatenate([grid.loss, *gaps])
-        return min(float(losses[losses > 0].min(initial=np.inf)), self.whole)
+        """The least that a box of different tuples loses: what those lose at least that cannot be alone.
 
-    def _places(self, j: int) -> Floats:
-        """The values of a line that occur, in order; NULL is as far away as the line is long."""
-        grid = self.grid
-        present = np.unique(grid.ranks[j]) + grid.begin[j]
-        return np.minimum(grid.first[present], 2 * grid.whole[j])
+        Where different values may lose nothing together, such as those of no weight, it is 0.
+        """
+        if not (self.problem.weights > 0).all():
+            return 0.0
+        losses = [self.grid.loss[self.grid.loss > 0]]
+        for attribute, weight, ranks in zip(
+            self.problem.attributes, self.problem.weights.tolist(), self.problem.ranks.T, strict=True
+        ):
+            if isinstance(attribute, Numbers):
+                present = np.unique(ranks)
+                losses.append(weight * attribute.loss(present[:-1], present[1:]))
+        return float(np.concatenate(losses).min(initial=self.whole))
 
     def rise(self) -> None:
         """Greedy, under one cap after the other and with ever more stretches."""
@@ -166,7 +169,7 @@ class Finder:
         return sums / done
 
     def _keep(self, prices: Floats, how: str, most: int) -> bool:
-        """Lower the prices where boxes are broken, and keep them if they are the best. False if that is too much work."""
+        """Lower the prices in broken boxes, and keep them if they are the best. False if that is too much work."""
         if not self._walk(prices, 0.0, False, _listing(0, 0, 0), most):
             return False
         if prices @ self.problem.counts > self.prices @ self.problem.counts:

@@ -10,7 +10,7 @@ last attribute, if it is an exact line, are looked at from each value on until t
 The walk has its own stack, so that it can stop after a quota of work and go on later. Memory O(E d) for E tuples with d
 attributes. Work is counted in tuples looked at.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
 
 from __future__ import annotations
 
@@ -298,10 +298,10 @@ def _put(prices, tuples, begin, end, loss, lowest, slack, listing):
 @compiled
 def _holds(top, entries, ranks, rank):
     """Is a tuple of this rank among the dearest?"""
+    is_there = False
     for i in range(entries):
-        if ranks[top.tuple[i]] == rank:
-            return True
-    return False
+        is_there |= ranks[top.tuple[i]] == rank
+    return is_there
 
 
 @compiled
@@ -393,7 +393,7 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota):
 
 @compiled
 def climb(k, counts, prices, listing, steps, sums, due, top):
-    """Raise all prices by each step, then project them onto every listed box that breaks, in the metric Σ rows · price².
+    """Raise all prices by each step, then project them onto all listed boxes that break, in the metric Σ rows · price².
 
     `sums` adds up the prices after each step. The boxes come forwards and backwards in turn. A box is looked at when it
     is due: no sooner than all raises since it was last looked at can have broken it.

@@ -136,11 +136,11 @@ def _tree(rate: Rate) -> _Part:
 
 
 def _line(problem: Problem, rate: Rate, stretches: int | None) -> _Part:
-    """A line's values, or so many stretches of it. NULL lies as far beyond the line as the line is long."""
+    """A line's values, or so many stretches if they are more. NULL lies as far beyond the line as the line is long."""
     assert isinstance(rate.attribute, Numbers)
     unit = rate.attribute.unit
     at = rate.weight * np.where(np.isnan(unit), 2.0, unit)
-    if stretches is None:
+    if stretches is None or len(at) <= stretches:
         place = np.arange(len(at))
     else:
         place = np.unique(np.where(np.isnan(unit), np.inf, np.floor(unit * stretches)), return_inverse=True)[1]
