@@ -87,6 +87,7 @@ def certify(
     """The best prices found with so much work."""
     problem.need_rows(k)
     finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
+    finder.pair()
     finder.rise()
     if is_homogeneous:
         finder.ascend()
@@ -136,6 +137,24 @@ class Finder:
             for cap in (CAPS * self.whole).tolist():
                 if cap > self.cap and not self._greedy(cap, self.left // 3):
                     return
+
+    def pair(self) -> None:
+        """Where lines are coarse: what each row loses together with its (k - 1)-th nearest other.
+
+        A box of k rows holds one that is as far, so that no price exceeds the loss of a box. Where the work is too much
+        for all tuples, some have a price, evenly drawn, and all others none.
+        """
+        if len(self.finenesses) == 1:
+            return
+        size = len(self.prices)
+        many = min(size, max(1, self.left // (3 * size)))
+        exact, prices = grid_of(self.problem, self.objective), np.zeros(size)
+        for some in np.array_split(np.arange(many) * size // many, max(1, many * size // QUOTA)):
+            walks.nearest(exact, self.k, some, prices)
+            self._spend(len(some) * size)
+        if prices @ self.problem.counts > self.prices @ self.problem.counts:
+            how = "nearest rows" if many == size else f"nearest rows of {many:,} tuples, nothing for the others"
+            self.prices, self.how = np.minimum(prices, self.whole), how
 
     def _greedy(self, cap: float, most: int) -> bool:
         """Prices under this cap; False if that is too much work."""
@@ -195,9 +214,13 @@ class Finder:
         """Walk over all boxes. False if that takes more than this much work."""
         stack, spent = walks.start(self.grid, prices), 0
         while stack.depth[0] != walks.OVER:
-            if spent > most:
+            if spent > most or stack.depth[0] == walks.HOPELESS:
                 return False
-            done = walks.walk(self.grid, self.k, self.q, prices, slack, is_listing, stack, self.top, listing, QUOTA)
+            rest = most - spent
+            quota = min(QUOTA, rest + 1)
+            done = walks.walk(
+                self.grid, self.k, self.q, prices, slack, is_listing, stack, self.top, listing, quota, rest
+            )
             spent += done
             self._spend(done)
         return True

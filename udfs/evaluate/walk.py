@@ -30,6 +30,8 @@ PAIRS = 4096
 """Ranges of stretches that are listed for a partial box, at least."""
 OVER = -2
 """The depth of a walk that has ended."""
+HOPELESS = -3
+"""The depth of a walk that met a partial box with too many ranges."""
 TINY = 1e-12
 """What is lost in rounding: less does not break a box."""
 
@@ -53,6 +55,7 @@ class Stack(NamedTuple):
     spare: Small
     open_node: Ints
     open_begin: Ints
+    reach: Floats
 
 
 class Top(NamedTuple):
@@ -94,6 +97,7 @@ def start(grid: Grid, prices: Floats) -> Stack:
         np.empty(size, np.int32),
         np.empty(size + 1, np.int64),
         np.empty(size + 1, np.int64),
+        np.empty(size),
     )
 
 
@@ -305,22 +309,44 @@ def _holds(top, entries, ranks, rank):
 
 
 @compiled
-def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, top, listing):
-    """Look at the ranges of the exact line, the last attribute, in a partial box. How many tuples were looked at."""
+def _reaches(grid, prices, slack, tuples, length, loss, reach):
+    """Of each tuple in the order of the line: where ranges must start, at the least, that none from here on can break.
+
+    A range is broken only if some price in it exceeds its loss, so that a tuple matters for no range that starts so far
+    before it that the price is reached.
+    """
+    j = len(grid.ranks) - 1
+    ranks, at, whole = grid.ranks[j], grid.first[grid.begin[j] :], grid.whole[j]
+    least = np.inf
+    for i in range(length - 1, -1, -1):
+        t = tuples[i]
+        room, place = prices[t] - loss + slack, at[ranks[t]]
+        # NULL, beyond the line, loses the same with all values.
+        least = min(least, -np.inf if place > whole and room > whole else place - room)
+        reach[i] = least
+
+
+@compiled
+def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shortest, top, listing, reach, quota):
+    """Look at the ranges of the exact line, the last attribute, in a partial box; or only at the shortest of k rows.
+
+    How many tuples were looked at: more than the quota if it was given up.
+    """
     j = len(grid.ranks) - 1
     ranks, at, whole = grid.ranks[j], grid.first[grid.begin[j] :], grid.whole[j]
     counts, listed = grid.counts, top.price
-    _, _, most = _dearest(grid.counts, prices, tuples, 0, length, q, top)
     work, i = length, 0
-    while i < length:
+    while i < length and work <= quota:
         low, e, after = ranks[tuples[i]], i, i
         entries, held, total, rows = 0, 0, 0.0, 0
         while e < length:
             rank = ranks[tuples[e]]
             width = loss + min(at[rank] - at[low], whole)
-            if q * (width - slack) >= most:
+            if reach[e] >= at[low] and (entries == 0 or listed[0] <= width - slack):
                 break
             before, legal = total, rows >= k
+            if legal and is_shortest:
+                break
             while e < length and ranks[tuples[e]] == rank:
                 t = tuples[e]
                 rows += counts[t]
@@ -328,25 +354,54 @@ def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, top, li
                     entries, held, gained = offer(top, entries, held, q, prices[t], t, counts[t])
                     total += gained
                 e += 1
-            work += 1
             after = e if rank == low else after
             # A range whose new rows are not among the dearest is no tighter than the one before.
             if rows < k or (legal and total == before) or total <= q * (width - slack) + TINY:
                 continue
             if is_listing:
                 if _holds(top, entries, ranks, low):
-                    _put(prices, tuples, i, e, width, top.price[entries - 1], slack, listing)
+                    _put(prices, tuples, i, e, width, listed[entries - 1], slack, listing)
             else:
                 _lower(prices, tuples, i, e, width, top, entries, q, total)
-                entries, held, total = _dearest(grid.counts, prices, tuples, i, e, q, top)
+                entries, held, total = _dearest(counts, prices, tuples, i, e, q, top)
+                work += e - i
         work += e - i
-        i = after if after > i else length
+        i = after if after > i else _next(tuples, ranks, i, length)
     return work
 
 
 @compiled
-def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota):
+def _next(tuples, ranks, i, length):
+    """The first tuple after those of the same rank."""
+    e = i
+    while e < length and ranks[tuples[e]] == ranks[tuples[i]]:
+        e += 1
+    return e
+
+
+@compiled
+def _is_broken(counts, prices, tuples, begin, end, q, loss, top):
+    """Do the q dearest rows of some tuples exceed a loss? And the highest price.
+
+    If q rows do, all together do; if none does, none; only otherwise the dearest must be found.
+    """
+    above, highest = 0, -np.inf
+    for i in range(begin, end):
+        t = tuples[i]
+        highest = max(highest, prices[t])
+        if prices[t] > loss:
+            above += counts[t]
+    if above == 0 or above >= q:
+        return above > 0, highest
+    _, _, total = _dearest(counts, prices, tuples, begin, end, q, top)
+    return total > q * loss + TINY, highest
+
+
+@compiled
+def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hopeless):
     """Go on with a walk until it ends or its quota of work is used up; how much work was done.
+
+    It is hopeless if the ranges of a single partial box take so much.
 
     If it is a listing, boxes that are broken or would be at `slack` less loss are written down. Otherwise the prices
     in broken ones are lowered: as prices only fall, no box that was looked at breaks again, and at the end none is.
@@ -368,16 +423,17 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota):
             work += end - begin
             if _rows(grid.counts, mine, begin, end, k) < k:
                 continue
-            entries, _, total = _dearest(grid.counts, prices, mine, begin, end, q, top)
-            if total <= q * (loss - slack) + TINY:
+            is_broken, highest = _is_broken(grid.counts, prices, mine, begin, end, q, loss - slack, top)
+            if not is_broken:
                 continue
             if j == last:
+                entries, _, total = _dearest(grid.counts, prices, mine, begin, end, q, top)
                 if is_listing:
                     _put(prices, mine, begin, end, loss, top.price[entries - 1], slack, listing)
-                else:
+                elif total > q * loss:
                     _lower(prices, mine, begin, end, loss, top, entries, q, total)
                 continue
-            room = total / q + slack
+            room = highest + slack
             below = stack.tuple[j + 1]
             for i in range(begin, end):
                 below[i - begin] = mine[i]
@@ -385,7 +441,18 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota):
         inside = stack.tuple[j + 1]
         _sort(inside, end - begin, grid.ranks[j + 1], stack.spare)
         if j + 1 == last and grid.is_exact:
-            work += _ranges(grid, k, q, prices, slack, inside, end - begin, loss, is_listing, top, listing)
+            for is_shortest in (True, False):
+                if is_listing and is_shortest:
+                    continue
+                _reaches(grid, prices, slack, inside, end - begin, loss, stack.reach)
+                done = _ranges(
+                    grid, k, q, prices, slack, inside, end - begin, loss, is_listing, is_shortest, top, listing,
+                    stack.reach, hopeless,
+                )  # fmt: skip
+                work += done
+                if done > hopeless:
+                    stack.depth[0] = HOPELESS
+                    break
         else:
             _enter(grid, stack, j + 1, end - begin, loss, room)
     return work
@@ -430,3 +497,53 @@ def climb(k, counts, prices, listing, steps, sums, due, top):
     for box in range(boxes):
         due[box] -= raised
     return work
+
+
+@compiled
+def nearest(grid, k, some, prices):
+    """What covering each of some tuples and its (k - 1)-th nearest other row loses, on exact lines and trees.
+
+    `some` are indices; their prices are written. O(E d) for each, and less where most are far.
+    """
+    attributes, size = grid.ranks.shape
+    top = np.empty(k + 1)
+    rows = np.empty(k + 1, np.int64)
+    for one in some:
+        entries, held = 1, grid.counts[one]
+        top[0], rows[0] = 0.0, held
+        for t in range(size):
+            if t == one:
+                continue
+            most = top[entries - 1] if held >= k else np.inf
+            far = 0.0
+            for j in range(attributes - 1, -1, -1):
+                far += _apart(grid, j, grid.ranks[j, one], grid.ranks[j, t])
+                if far >= most:
+                    break
+            if far >= most:
+                continue
+            i = entries
+            while i > 0 and top[i - 1] > far:
+                top[i], rows[i] = top[i - 1], rows[i - 1]
+                i -= 1
+            top[i], rows[i] = far, grid.counts[t]
+            held += grid.counts[t]
+            while held - rows[entries] >= k:
+                held -= rows[entries]
+                entries -= 1
+            entries += 1
+        prices[one] = top[entries - 1] if held >= k else 0.0
+
+
+@compiled
+def _apart(grid, j, one, other):
+    """What two ranks of an attribute lose together."""
+    if one == other:
+        return 0.0
+    low, high = min(one, other), max(one, other)
+    if grid.is_line[j]:
+        return min(grid.first[grid.begin[j] + high] - grid.last[grid.begin[j] + low], grid.whole[j])
+    node = grid.leaf[grid.begin[j] + low]
+    while grid.high[node] < high:
+        node = grid.parent[node]
+    return grid.loss[node]
