@@ -95,6 +95,16 @@ def certify(
     return Certificate(problem, finder.prices, finder.how)
 
 
+def tight_boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> walks.Listing:
+    """The boxes whose k dearest rows lack no more than this of what the box loses, on average; none if too many."""
+    finder = Finder(problem, k, k, objective, WORK["balanced"], _quiet)
+    return finder.listed(certificate.prices, slack) or _listing(0, 0, 0)
+
+
+def _quiet(done: int, total: int, **facts: float) -> None:
+    """Nobody is told."""
+
+
 class Finder:
     """The best prices so far, and the work that is left."""
 
@@ -168,7 +178,7 @@ class Finder:
         prices = self.prices.copy()
         for each in ROUNDS:
             unit = float(self.prices @ self.problem.counts) / self.problem.rows
-            listing = self._listed(prices, each.near * unit)
+            listing = self.listed(prices, each.near * unit)
             if listing is None or not len(listing.loss):
                 return
             steps = np.geomspace(each.first, each.last, each.steps) * unit
@@ -195,7 +205,7 @@ class Finder:
             self.prices, self.how = prices, how
         return True
 
-    def _listed(self, prices: Floats, slack: float) -> walks.Listing | None:
+    def listed(self, prices: Floats, slack: float) -> walks.Listing | None:
         """The boxes that are broken at so much less loss; fewer where they are too many."""
         most = MEMBERS + 2 * self.k
         for _ in range(6):

@@ -43,8 +43,10 @@ class Grid(NamedTuple):
     """and of each attribute, what all of it loses."""
     parent: Ints
     """Of each node: the one above it, itself at the top,"""
+    low: Ints
+    """its first"""
     high: Ints
-    """its last rank,"""
+    """and last rank,"""
     loss: Floats
     """and what it loses."""
     is_exact: bool
@@ -78,6 +80,7 @@ def grid_of(problem: Problem, objective: str = "ncp", stretches: int | None = No
         last=np.concatenate([part.last for part in parts]),
         whole=np.array([rates[j].weight for j in order]),
         parent=np.concatenate([part.parent + first for part, first in zip(parts, nodes[:-1], strict=True)]),
+        low=np.concatenate([part.low for part in parts]),
         high=np.concatenate([part.high for part in parts]),
         loss=np.concatenate([part.loss for part in parts]),
         is_exact=exact is not None,
@@ -92,6 +95,7 @@ class _Part(NamedTuple):
     first: Floats
     last: Floats
     parent: Ints
+    low: Ints
     high: Ints
     loss: Floats
 
@@ -132,7 +136,7 @@ def _tree(rate: Rate) -> _Part:
         open_ones.append(node)
         leaf[lo[node] : hi[node] + 1] = node  # deeper nodes overwrite
     nothing = np.zeros(tree.leaves)
-    return _Part(np.arange(tree.leaves), leaf, nothing, nothing, parent, hi, rate(lo, hi)[:, 0])
+    return _Part(np.arange(tree.leaves), leaf, nothing, nothing, parent, lo, hi, rate(lo, hi)[:, 0])
 
 
 def _line(problem: Problem, rate: Rate, stretches: int | None) -> _Part:
@@ -147,4 +151,4 @@ def _line(problem: Problem, rate: Rate, stretches: int | None) -> _Part:
     begin = np.flatnonzero(np.r_[True, np.diff(place) != 0])
     nothing = np.zeros(0, dtype=np.int64)
     last = at[np.r_[begin[1:], len(at)] - 1]
-    return _Part(place, np.zeros(len(begin), dtype=np.int64), at[begin], last, nothing, nothing, np.zeros(0))
+    return _Part(place, np.zeros(len(begin), dtype=np.int64), at[begin], last, nothing, nothing, nothing, np.zeros(0))
