@@ -276,7 +276,7 @@ def _loosen(draft, t, rows, move):
 
 @compiled
 def _filling(boxes, prices, draft, box, k, move, slot):
-    """What filling a box with loose rows gains in prices, for k rows; -inf if there are too few. Into a slot, if any."""
+    """What filling a box with loose rows gains in prices, for k rows; -inf if they are too few. Into a slot, if any."""
     groups, loss, rows, gain = draft.groups, boxes.loss[box], 0, 0.0
     for i in range(boxes.end[box - 1] if box else 0, boxes.end[box]):
         u = boxes.member[i]
@@ -442,11 +442,8 @@ def _commit(clusters, owners, draft):
         draft.used[0] -= 1
         g = draft.vacant[draft.used[0]]
         draft.used[1] = max(draft.used[1], g + 1)
-        clusters.length[g], clusters.size[g], clusters.loss[g] = (
-            groups.length[slot],
-            groups.size[slot],
-            groups.loss[slot],
-        )
+        clusters.length[g], clusters.size[g] = groups.length[slot], groups.size[slot]
+        clusters.loss[g] = groups.loss[slot]
         for j in range(clusters.low.shape[1]):
             clusters.low[g, j], clusters.high[g, j] = groups.low[slot, j], groups.high[slot, j]
         for i in range(groups.length[slot]):

@@ -1,11 +1,11 @@
 """Search: any clustering, with less loss, by moves that open a box where prices say that there is something to gain.
 
-Ours: a large-neighbourhood search (Shaw, CP 1998) with simulated annealing (Kirkpatrick et al., Science 1983), guided by
-the prices of evaluate/prices.py. A row that loses more than its price is badly placed. A move takes such a row and a box
-around it that is nearly tight, and makes a group there of k rows, those first that lose much and have high prices, and
-of more where they gain. Groups that are left with fewer than k rows are dissolved; their rows are grouped again by
-nearly tight boxes, and the rest joins the groups whose loss it raises least. A move is given up as soon as it loses more
-than the heat allows.
+Ours: a large-neighbourhood search (Shaw, CP 1998) with simulated annealing (Kirkpatrick et al., Science 1983), guided
+by the prices of evaluate/prices.py. A row that loses more than its price is badly placed. A move takes such a row and a
+box around it that is nearly tight, and makes a group there of k rows, those first that lose much and have high prices,
+and of more where they gain. Groups that are left with fewer than k rows are dissolved; their rows are grouped again by
+nearly tight boxes, and the rest joins the groups whose loss it raises least. A move is given up as soon as it loses
+more than the heat allows.
 
 Time O(G d + k) a move for G groups and d attributes, and less, as most groups are given up early; memory O(n + G k) for
 n rows. It may stop after any move. The same seed and number of moves give the same groups.
@@ -32,7 +32,7 @@ from sqlanon.udfs.space.grid import grid_of
 
 NEAR = 0.5
 """Boxes that lack so much of being tight, in mean prices, are opened."""
-HEAT = 1.0
+HEAT = 3.0
 """What a move may lose at first, on average, in mean prices of a row, times the root of k / 10."""
 COLD = 0.03
 """The share of the heat that is left at the end."""
@@ -171,21 +171,26 @@ def _clusters(
     clusters.tuple[group[order], place], clusters.rows[group[order], place] = tuples[order], rows[order]
     clusters.length[:count] = length
     clusters.size[:count] = np.bincount(group, weights=rows)
-    vacant = np.arange(room)[::-1].copy()
     draft = moves.Draft(
         _empty(moves.SLOTS, most, width),
         np.zeros(moves.SLOTS, np.int64),
         np.zeros(moves.SLOTS, np.bool_),
-        *(np.zeros(room, np.int64) for _ in range(2)),
-        *(np.zeros(size, np.int64) for _ in range(3)),
-        *(np.zeros(boxes, np.int64) for _ in range(2)),
-        np.zeros(boxes),
-        np.zeros(boxes, np.int64),
-        *(np.zeros(moves.OFFERS, np.int64) for _ in range(3)),
-        np.zeros(moves.OFFERS),
-        np.zeros(3, np.int64),
-        vacant,
-        np.array([room - count, count]),
+        slot=np.zeros(room, np.int64),
+        group_mark=np.zeros(room, np.int64),
+        loose=np.zeros(size, np.int64),
+        tuple_mark=np.zeros(size, np.int64),
+        loose_tuples=np.zeros(size, np.int64),
+        box_mark=np.zeros(boxes, np.int64),
+        box_rows=np.zeros(boxes, np.int64),
+        box_score=np.zeros(boxes),
+        box_list=np.zeros(boxes, np.int64),
+        offer_tuple=np.zeros(moves.OFFERS, np.int64),
+        offer_group=np.zeros(moves.OFFERS, np.int64),
+        offer_rows=np.zeros(moves.OFFERS, np.int64),
+        offer_key=np.zeros(moves.OFFERS),
+        numbers=np.zeros(3, np.int64),
+        vacant=np.arange(room)[::-1].copy(),
+        used=np.array([room - count, count]),
     )
     return clusters, draft
 

@@ -33,7 +33,7 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = {"fast": 40_000_000, "balanced": 200_000_000, "best": 1_500_000_000}
+WORK = {"fast": 80_000_000, "balanced": 200_000_000, "best": 1_500_000_000}
 """Tuples that are looked at by effort: a third of a second, two seconds and ten or so."""
 CAPS = 2.0 ** np.arange(-10, 1)
 """The caps on prices, as shares of what a suppressed row loses."""
@@ -84,8 +84,10 @@ def certify(
     work: int = WORK["best"],
     is_homogeneous: bool = True,
 ) -> Certificate:
-    """The best prices found with so much work."""
+    """The best prices found with so much work; of the tuples without their sensitive values, if they have any."""
     problem.need_rows(k)
+    if problem.sensitive is not None:
+        problem, _ = problem.merged()
     finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
     finder.pair()
     finder.rise()
@@ -209,7 +211,7 @@ class Finder:
         """The boxes that are broken at so much less loss; fewer where they are too many."""
         most = MEMBERS + 2 * self.k
         for _ in range(6):
-            room = max(1_000_000, min(self.left // 100, 20_000_000))
+            room = max(2_000_000, min(self.left // 100, 20_000_000))
             listing = _listing(room // 10, room, most)
             is_over = self._walk(prices, slack, True, listing, self.left // 2)
             boxes, used, lost = listing.count.tolist()

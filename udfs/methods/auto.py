@@ -1,20 +1,25 @@
-"""Auto: the default. Peel finds the groups, refine polishes them for as long as the user wants to wait.
+"""Auto: the default. Peel finds the groups, a search improves them for as long as the user wants to wait.
 
-`objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
-Where models are asked for, so does a peel that is blind to them, and all starts are repaired first.
-`effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short polish, 'balanced'
-takes about ten times as long, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
-peel runs to its end, and what is left of the budget goes to refine.
+Where a row's loss is that of its box alone (NCP, LM, precision) and no models are required, the search is that of
+after/search.py, guided by the prices that also prove how near to the best possible the answer is. On a single column it
+also starts from the optimum along the column, which hilbert's dynamic program finds. By MI and PMI, and with models,
+after/refine.py improves the better of several starts: a peel by the objective, one by NCP and, with models, one that is
+blind to them, all repaired first.
 
-Time O(E (s d + r (d + log E))) and memory O(E (d + h)) for s steps of peel and r of refine over E distinct tuples with
-d attributes of h levels. Above `LARGE` tuples in the table s and r fall in proportion, as each step does more work.
+`effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short search, 'balanced'
+takes some seconds and 'best' about half a minute on a table like Adult. `time_budget` counts in seconds instead: peel
+and prices run to their end, and what is left of the budget goes to the search.
+
+Time O(E (s d + r (d + log E))) and memory O(E (d + h) + n) for s steps of peel and r of the search over n rows in E
+distinct tuples with d attributes of h levels. Above `LARGE` tuples in the table s and r fall in proportion, as each
+step does more work.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -23,9 +28,10 @@ import numpy as np
 from sqlanon.udfs.after import repair
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
-from sqlanon.udfs.methods import peel
+from sqlanon.udfs.methods import hilbert, peel
 from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.space import costs
+from sqlanon.udfs.space.grid import ADDITIVE
 
 LARGE = 50_000
 ENOUGH = 50_000
@@ -38,21 +44,22 @@ PER_TUPLE = 20
 
 @dataclass(frozen=True)
 class Effort:
-    """How many steps peel and refine may take, those of refine at k = 10.
+    """How many steps peel, search and refine may take: those of search for each tuple, those of refine at k = 10.
 
-    They grow with the power `longer` of k: a step takes less time where groups are fewer, and does less.
+    The latter grow with the power `longer` of k: a step takes less time where groups are fewer, and does less.
     """
 
     peel: int
+    search: float
     refine: int
     longer: float = 0.2
     heat: float = 0.0
 
 
 EFFORTS = {
-    "fast": Effort(10_000, 20),
-    "balanced": Effort(150_000, 400),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5),
+    "fast": Effort(10_000, 0.6, 20),
+    "balanced": Effort(150_000, 4, 400),
+    "best": Effort(150_000, 60, 6_000, longer=0.5, heat=0.5),
 }
 
 
@@ -68,9 +75,13 @@ def cluster(
     part: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """Peel, then refine. The problem is this part of a table that was cut into blocks."""
+    """Peel, then search or refine. The problem is this part of a table that was cut into blocks."""
     begin = clock()
     steps = EFFORTS[effort]
+    if objective in ADDITIVE and not problem.models and problem.sensitive is not None:
+        merged, place = problem.merged()
+        same = {"objective": objective, "effort": effort, "time_budget": time_budget, "part": part, "clock": clock}
+        return repair.spread(cluster(merged, k, rng, progress, **same), place, problem.counts)  # type: ignore[arg-type]
     share = min(1.0, LARGE * part / len(problem.counts))
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
     measures = list(dict.fromkeys(("ncp", objective)))
@@ -81,12 +92,16 @@ def cluster(
     ]
     if problem.models:
         starts = _repaired(problem, k, rng, partial(progress, THOUSANDTHS // 4, THOUSANDTHS), fewer, starts)
+    if len(problem.attributes) == 1 and not problem.models:
+        starts.append(hilbert.cluster(problem, k, rng, lambda *done, **facts: progress(THOUSANDTHS // 4, THOUSANDTHS)))
     groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
+    if objective in ADDITIVE and not problem.models:
+        return _searched(problem, groups, k, rng, rest, objective, effort, share, part, seconds, clock)
     return refine(
         problem,
         groups,
@@ -99,6 +114,34 @@ def cluster(
         objective=objective,
         clock=clock,
     )
+
+
+def _searched(
+    problem: Problem,
+    groups: Groups,
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress,
+    objective: str,
+    effort: str,
+    share: float,
+    part: float,
+    seconds: float | None,
+    clock: Callable[[], float],
+) -> Groups:
+    """Prices, then the search that they guide. They are imported when needed: numba takes a quarter of a second."""
+    from sqlanon.udfs.after.search import search
+    from sqlanon.udfs.evaluate.prices import WORK, certify
+
+    begin = clock()
+    found = certify(problem, k, between(progress, 0, 250), objective=objective, work=int(WORK[effort] * part))
+    steps = None if seconds is not None else int(EFFORTS[effort].search * share * len(problem.counts))
+    left = None if seconds is None else max(0.0, seconds - (clock() - begin))
+    rest = between(progress, 250, THOUSANDTHS)
+    groups = search(problem, groups, k, rng, rest, found, objective=objective, steps=steps, seconds=left, clock=clock)
+    if objective != "ncp" or part < 1:
+        return groups
+    return replace(groups, report=groups.report | {"lower_bound": found.bound})
 
 
 def _repaired(
