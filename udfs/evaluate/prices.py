@@ -213,20 +213,20 @@ class Finder:
         for _ in range(6):
             room = max(2_000_000, min(self.left // 100, 20_000_000))
             listing = _listing(room // 10, room, most)
-            is_over = self._walk(prices, slack, True, listing, self.left // 2)
-            boxes, used, lost = listing.count.tolist()
-            if is_over and not lost:
+            is_over = self._walk(prices, slack, True, listing, self.left // 3)
+            boxes, used, _ = listing.count.tolist()
+            if is_over:
                 return listing._replace(
                     loss=listing.loss[:boxes], end=listing.end[:boxes], member=listing.member[:used]
                 )
-            slack /= 2
+            slack /= 3
         return None
 
     def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: walks.Listing, most: int) -> bool:
-        """Walk over all boxes. False if that takes more than this much work."""
+        """Walk over all boxes. False if that takes more than this much work, or more room than the listing has."""
         stack, spent = walks.start(self.grid, prices), 0
         while stack.depth[0] != walks.OVER:
-            if spent > most or stack.depth[0] == walks.HOPELESS:
+            if spent > most or stack.depth[0] == walks.HOPELESS or listing.count[2]:
                 return False
             rest = most - spent
             quota = min(QUOTA, rest + 1)
@@ -235,7 +235,7 @@ class Finder:
             )
             spent += done
             self._spend(done)
-        return True
+        return not listing.count[2]
 
     def _spend(self, work: int) -> None:
         self.left -= int(work)
