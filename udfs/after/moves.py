@@ -27,6 +27,8 @@ ALL = 4096
 """Up to so many groups are all looked at for a row; of more, those near to it."""
 NEAR = 12
 """Boxes around a row whose members' groups are near to it."""
+PICKED = 1000
+"""Boxes that displaced rows are grouped by, about."""
 SAME = 1e-9
 
 
@@ -81,7 +83,6 @@ class Draft(NamedTuple):
     loose_tuples: Ints
     """and which tuples these are."""
     box_mark: Ints
-    box_rows: Ints
     box_score: Floats
     box_list: Ints
     offer_tuple: Ints
@@ -298,23 +299,22 @@ def _filling(boxes, prices, draft, box, k, move, slot):
 
 @compiled
 def _regroup(grid, boxes, prices, draft, k, noise, move, random):
-    """Form groups of loose rows in the boxes that gain most, one after the other."""
-    count = 0
+    """Form groups of loose rows in the boxes that gain most, one after the other; of many boxes some are drawn."""
+    count, kept = 0, 0
+    share = max(2, PICKED // max(1, draft.numbers[1]))
     for i in range(draft.numbers[1]):
         u = draft.loose_tuples[i]
-        for place in range(boxes.first[u], boxes.first[u + 1]):
+        apart = max(1, (boxes.first[u + 1] - boxes.first[u]) // share)
+        for place in range(boxes.first[u] + int(uniform(random) * apart), boxes.first[u + 1], apart):
             box = boxes.of_tuple[place]
             if draft.box_mark[box] != move:
-                draft.box_mark[box], draft.box_rows[box] = move, 0
+                draft.box_mark[box] = move
                 draft.box_list[count] = box
                 count += 1
-            draft.box_rows[box] += draft.loose[u]
-    kept = 0
     for i in range(count):
-        box = draft.box_list[i]
-        if draft.box_rows[box] >= k:
-            draft.box_list[kept] = box
-            draft.box_score[kept] = _filling(boxes, prices, draft, box, k, move, -1) + noise * (uniform(random) - 0.5)
+        gain = _filling(boxes, prices, draft, draft.box_list[i], k, move, -1)
+        if gain > -np.inf:
+            draft.box_list[kept], draft.box_score[kept] = draft.box_list[i], gain + noise * (uniform(random) - 0.5)
             kept += 1
     while draft.numbers[0] < SLOTS - SPARE:
         best = -1

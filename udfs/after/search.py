@@ -181,7 +181,6 @@ def _clusters(
         tuple_mark=np.zeros(size, np.int64),
         loose_tuples=np.zeros(size, np.int64),
         box_mark=np.zeros(boxes, np.int64),
-        box_rows=np.zeros(boxes, np.int64),
         box_score=np.zeros(boxes),
         box_list=np.zeros(boxes, np.int64),
         offer_tuple=np.zeros(moves.OFFERS, np.int64),

@@ -41,6 +41,8 @@ STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
 """Members that a listed box has at most, and 2 k more."""
+MANY = 20
+"""From this k on the budget falls in proportion: a tuple then takes longer to look at."""
 QUOTA = 20_000_000
 """Work between two reports of progress."""
 SAFE = 1 - 1e-9
@@ -93,7 +95,7 @@ def certify(
     finder.rise()
     if is_homogeneous:
         finder.ascend()
-    progress(work, work)
+    progress(1, 1)
     return Certificate(problem, finder.prices, finder.how)
 
 
@@ -112,7 +114,9 @@ class Finder:
 
     def __init__(self, problem: Problem, k: int, q: int, objective: str, work: int, progress: Progress) -> None:
         self.problem, self.k, self.q, self.objective = problem, k, q, objective
-        self.work, self.left, self.progress = work, work, progress
+        # To find the q dearest takes longer the more they are.
+        self.work = self.left = int(work / max(1.0, q / MANY))
+        self.progress = progress
         lines = sum(isinstance(attribute, Numbers) for attribute in problem.attributes)
         self.finenesses: list[int | None] = [*STRETCHES] if lines > 1 else [None]
         self.grid = grid_of(problem, objective, self.finenesses[0])
