@@ -30,7 +30,7 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Ints, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-NEAR = 0.5
+NEAR = 0.25
 """Boxes that lack so much of being tight, in mean prices, are opened."""
 HEAT = 3.0
 """What a move may lose at first, on average, in mean prices of a row, times the root of k / 10."""

@@ -38,6 +38,8 @@ ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
 SMALL = 20_000
 """Tables of so many tuples can afford to repair a start that breaks its models almost everywhere."""
+LEAST = 10_000
+"""A table is searched as long as if it had so many tuples: in a smaller one, a step takes less time."""
 PER_TUPLE = 20
 """Steps of peel are at most so many per tuple: a small table has few classes to find."""
 
@@ -135,7 +137,8 @@ def _searched(
 
     begin = clock()
     found = certify(problem, k, between(progress, 0, 250), objective=objective, work=int(WORK[effort] * part))
-    steps = None if seconds is not None else int(EFFORTS[effort].search * share * len(problem.counts))
+    tuples = max(share * len(problem.counts), LEAST * part)
+    steps = None if seconds is not None else int(EFFORTS[effort].search * tuples)
     left = None if seconds is None else max(0.0, seconds - (clock() - begin))
     rest = between(progress, 250, THOUSANDTHS)
     groups = search(problem, groups, k, rng, rest, found, objective=objective, steps=steps, seconds=left, clock=clock)
