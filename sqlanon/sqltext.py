@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -118,3 +118,13 @@ class Cte:
 def with_ctes(ctes: list[Cte], body: str) -> str:
     """A query that reads top to bottom."""
     return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body
+
+
+def answer_sql(kinds: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:
+    """A query that answers with these rows, in columns of these names and types, even if there are none."""
+    empty = ", ".join(f"cast(null as {kind}) as {name(column)}" for column, kind in kinds.items())
+    queries = [f"select {empty} where false"]
+    for row in rows:
+        values = zip(row, kinds.values(), strict=True)
+        queries.append("select " + ", ".join(f"cast({literal(value)} as {kind})" for value, kind in values))
+    return f"from ({' union all '.join(queries)})"

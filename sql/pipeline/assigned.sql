@@ -1,18 +1,18 @@
--- A row is a row of the source with its group. The rows of a tuple that several groups share are dealt out in the
--- order of their other columns, so that each group gets its share of every sensitive value, and always the same; or in
--- an order that nobody knows, where the order could tell them apart. Turns are joined one by one: with all turns of its
--- tuple at each row, memory would grow with the square of a tuple's rows.
-select dealt.* exclude (tuple, place), turns.group_id
+-- A row is a row of the source with its group. The rows of a tuple that several groups share are dealt out at random, by
+-- a source that no seed drives: in an order that depends on a value, the groups would tell who has it.
+select source.*, deals.group_id
+from {rows}
+join encoded on {same}
+join deals on deals.tuple = encoded.tuple and not deals.is_shared
+union all
+select dealt.* exclude (tuple, turn), deals.group_id
 from (
-    select
-        source.*,
-        encoded.tuple,
-        (row_number() over (partition by encoded.tuple order by {order}) - 1) % lengths.turns as place
-    from {rows}
-    join encoded on {same}
-    join (select tuple, len(deal) as turns from deals) as lengths on lengths.tuple = encoded.tuple
+    select * exclude (chance), row_number() over (partition by tuple order by chance) as turn
+    from (
+        select source.*, encoded.tuple, sqlanon_shuffle(encoded.tuple) as chance
+        from {rows}
+        join encoded on {same}
+        where encoded.tuple in (select tuple from deals where is_shared)
+    )
 ) as dealt
-join (
-    select tuple, unnest(range(len(deal))) as turn, unnest(deal) as group_id
-    from deals
-) as turns on turns.tuple = dealt.tuple and turns.turn = dealt.place
+asof join deals on deals.tuple = dealt.tuple and dealt.turn >= deals.first

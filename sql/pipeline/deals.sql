@@ -1,5 +1,6 @@
--- A row is one tuple with the groups that its rows are dealt to, in turn.
-select entry.tuple as tuple, entry.deal as deal
+-- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- rows of the tuple are in other groups.
+select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
 from (
     select unnest(answer.deals) as entry
     from clustered

@@ -181,7 +181,7 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
     """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
     by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
     attributes = []
-    for number, (asked, column) in enumerate(zip(policy.quasi, source.spelt(policy.quasi), strict=True), 1):
+    for number, (asked, column) in enumerate(zip(policy.quasi, source.resolve_names(policy.quasi), strict=True), 1):
         family = type_family(column, source.types[column])
         if asked in policy.hierarchies:
             wanted = policy.hierarchies[asked]

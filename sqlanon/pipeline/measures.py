@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import encoding_ctes
-from sqlanon.pipeline.readback import box_ctes, counts, is_suppressed_sql, known, label_names
-from sqlanon.pipeline.source import Source
+from sqlanon.pipeline.encode import Held, measured_encoding
+from sqlanon.pipeline.readback import Tolerance, box_ctes, counts, is_suppressed_sql, known, label_names
+from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import Cte, literal, name, render
 
 _EMPTY = {
@@ -22,20 +22,18 @@ PARTS = ("labels", "leaves", "classes", "diversities", "information", "others")
 
 
 def measurement(
-    source: Source,
-    attributes: tuple[Attribute, ...],
+    reading: Reading,
     release: str,
     sensitive: Sequence[str] = (),
+    tolerance: Tolerance = Tolerance.LACKING,
     represent: str = "closure",
-    may_lack_rows: bool = True,
-    is_older: bool = False,
+    held: Held | None = None,
 ) -> list[Cte]:
     """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
 
-    Rows of the source that the release lacks count as suppressed, if it `may_lack_rows`. `is_older` as for `box_ctes`.
-
     A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
+    attributes = reading.attributes
     values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
     kept = [f"{name(column)} as {value}" for value, column in values.items()]
     is_closure = represent == "closure"
@@ -66,8 +64,8 @@ def measurement(
         for value, column in values.items()
     ]
     return [
-        *encoding_ctes(source, attributes, kept),
-        *box_ctes(source, attributes, release, kept, represent, tuple(values) if may_lack_rows else None, is_older),
+        *measured_encoding(reading, kept, held),
+        *box_ctes(reading, release, kept, tolerance, represent, tuple(values)),
         *(Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS),
     ]
 

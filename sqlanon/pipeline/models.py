@@ -129,7 +129,7 @@ def asked_of(
 def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Sensitive, ...]:
     """The policy's sensitive columns with the distances that t goes by, or an error that names what does not fit."""
     by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
-    spelt = source.spelt(policy.sensitive)
+    spelt = source.resolve_names(policy.sensitive)
     found = []
     for number, (asked, column) in enumerate(zip(policy.sensitive, spelt, strict=True), len(policy.quasi) + 1):
         family = known_family(source.types[column])

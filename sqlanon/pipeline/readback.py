@@ -7,37 +7,47 @@ after, the two sums are taken apart.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 
 from sqlanon.pipeline.attribute import Attribute
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import Cte, literal, name, render
 
 _NUMBER = r"-?(?:[0-9.]+(?:e[+-]?[0-9]+)?)"
 
 
+class Tolerance(Enum):
+    """How far a release may be from what its source is now."""
+
+    EXACT = "it is of these rows"
+    LACKING = "it may lack rows of the source: they count as suppressed"
+    OLDER = "the source has changed since: ranges need not end at a value, and labels nobody has any more are left out"
+
+
 def box_ctes(
-    source: Source,
-    attributes: tuple[Attribute, ...],
+    reading: Reading,
     release: str,
     kept: Sequence[str] = (),
+    tolerance: Tolerance = Tolerance.EXACT,
     represent: str = "closure",
-    lacking: Sequence[str] | None = None,
-    is_older: bool = False,
+    values: Sequence[str] = (),
 ) -> list[Cte]:
     """Steps from a printed table to its classes and the ranks that each covers, as its labels say: `boxes`.
 
-    With `lacking`, the kept columns' names, rows that the table lacks are in the class of suppressed ones. A label that
-    means nothing is an error; unless the release `is_older` than what the source is now, which may have lost values:
-    then ranges need not end at one, and a label that nobody has any more is left out.
+    `kept` are expressions over the release's columns and `values` the names among them by which rows that it lacks are
+    recognized. A label that means nothing is an error, unless the source has changed since.
     """
+    attributes = reading.attributes
     columns = [*(f"{_label(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
     known = attributes if represent == "closure" else ()
     printed = [Cte("printed", f"select {', '.join(columns)} from {release}")]
-    if lacking is not None:
-        printed = [Cte("printed_rows", printed[0].body), Cte("printed", _with_left_out(attributes, lacking))]
+    if tolerance is Tolerance.LACKING:
+        printed = [Cte("printed_rows", printed[0].body), Cte("printed", _with_left_out(attributes, values))]
+    is_older = tolerance is Tolerance.OLDER
     return [
         *printed,
-        *(cte for attribute in known for cte in _attribute_ctes(attribute, source, is_older)),
+        *(cte for attribute in known for cte in _attribute_ctes(attribute, reading.source, is_older)),
         Cte("boxes", _boxes_sql(known, label_names(attributes), is_suppressed_sql(attributes)), materialized=True),
     ]
 

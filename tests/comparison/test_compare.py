@@ -23,7 +23,7 @@ from sqlanon.cli.main import main
 from sqlanon.comparison import charts
 from sqlanon.errors import DataError, InterruptedRunError, PolicyError, SqlanonError
 from sqlanon.pipeline.metrics import METRICS, OURS
-from sqlanon.progress import run
+from sqlanon.progress.run import Run
 from sqlanon.udfs.method import Method
 from sqlanon.udfs.methods import METHODS
 
@@ -212,7 +212,7 @@ def test_a_time_limit_stops_nobody_elses_run(con: duckdb.DuckDBPyConnection) -> 
         except Exception as problem:
             problems.append(problem)
 
-    with run.timed(0) as stopwatch:
+    with Run(limit=0) as stopwatch:
         thread = threading.Thread(target=elsewhere)
         thread.start()
         thread.join()
@@ -269,7 +269,7 @@ def test_an_interrupted_grid_keeps_what_is_done_and_goes_on(
             raise InterruptedRunError("Interrupted")
 
     asked = {"methods": ["kacpc", "kaca"], "k": [2, 4]}
-    with run.listening(stop), pytest.raises(KeyboardInterrupt):
+    with Run(stop), pytest.raises(KeyboardInterrupt):
         sqlanon.compare(con, "patients", QUASI, **asked)  # type: ignore[arg-type]
     assert stored(con) == [("kacpc", 2, "done")]
     assert con.execute("select count(*) from duckdb_tables() where database_name = 'temp'").fetchall() == [(0,)]
@@ -288,7 +288,7 @@ def test_the_command_line_shows_what_was_done_before_an_interrupt(
         samples.create(con.duckdb, "patients")
     command = ["compare", "patients", "--quasi", "age,sex", "--k", "4", "--methods", "kacpc,kaca"]
     command += ["--db", str(tmp_path / "h.duckdb")]
-    with run.listening(stop):
+    with Run(stop):
         assert main(command) == 130
     said = capsys.readouterr()
     assert re.search(r"^kacpc +0\.", said.out, re.MULTILINE)
@@ -301,7 +301,7 @@ def test_a_sample_is_drawn_once_by_the_seed_whatever_the_order(con: duckdb.DuckD
     con.execute('create table many as select i % 40 as age, \'x\' as "a ""b"" c; drop" from range(2000) t(i)')
     quasi = ["age", 'a "b" c; drop']
     found = sqlanon.compare(con, "many", quasi, 2, methods=TWO, sample=400)
-    assert {cell.proof["rows"] for cell in found.cells} == {400}
+    assert {cell.proof.rows for cell in found.cells} == {400}
     turned = sqlanon.compare(con, "from many order by random()", quasi, 2, methods="kacpc", sample=400)
     assert turned.id == found.id
     other = sqlanon.compare(con, "many", quasi, 2, methods="kacpc", sample=400, seed=1)

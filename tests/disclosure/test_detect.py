@@ -252,7 +252,7 @@ def test_the_policy_of_a_detection_is_one_to_anonymize_with(con: Con) -> None:
     samples.create(con, "patients")
     found = sqlanon.detect(con, "patients")
     release = sqlanon.anonymize(con, "patients", policy=found.policy(k=4))
-    assert release.proof["k"] >= 4
+    assert release.proof.k >= 4
     assert "name" not in release.relation().columns
 
 

@@ -108,7 +108,7 @@ def test_a_stored_release_says_that_its_source_was_a_frame(con: duckdb.DuckDBPyC
     asked = ASKED | {"sensitive": [], "method": "nonhomogeneous"}
     release = sqlanon.anonymize(con, pd.DataFrame(ROWS), name="public", **asked)
     assert con.execute("select source from anon.releases").fetchall() == [("<frame>",)]
-    assert release.verify()["k"] == 3  # this one still holds the frame
+    assert release.verify().k == 3  # this one still holds the frame
     assert "4350" not in repr(release)
     con.execute('create table "<frame>" as from patients')  # not what it was made from
     with pytest.raises(CatalogError, match="made from a frame, which has no name"):

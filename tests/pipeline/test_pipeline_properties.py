@@ -234,7 +234,7 @@ def test_a_python_release_proves_and_measures_itself_for_any_table(con: Con, met
         hierarchies={column: kind.hierarchy for column, kind in table.columns.items()},
     )
     assert release.verify() == release.proof
-    assert release.proof["k"] >= table.k
+    assert release.proof.k >= table.k
     metrics = release.metrics()
     for measure in ("gcp", "lm", "precision", "modification_rate", "distortion_ratio"):
         assert -1e-9 <= metrics[measure] <= 1 + 1e-9

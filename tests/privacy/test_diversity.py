@@ -38,9 +38,9 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_every_method_keeps_l_in_every_sensitive_column(con: duckdb.DuckDBPyConnection, method: str) -> None:
     options = {"k": 4, "sensitive": ["occupation", "salary_class"], "l": 1.2, "several": "separate", "method": method}
     release = sqlanon.anonymize(con, "adult", QUASI, **options)
-    assert release.proof["k"] >= 4
-    assert all(diversity >= 1.2 for diversity in release.proof["l"].values())
-    assert release.proof["classes"] > 1 or method == "datafly"  # one level too many leaves it a single class
+    assert release.proof.k >= 4
+    assert all(diversity >= 1.2 for diversity in release.proof.models["l"].values())
+    assert release.proof.classes > 1 or method == "datafly"  # one level too many leaves it a single class
 
 
 @pytest.mark.parametrize("method", ["kaca", "sequential"])
@@ -139,7 +139,7 @@ def test_centres_are_means_medians_and_modes() -> None:
         assert found == [(3.0, "2024-01-03", "b"), (101.0, None, "q")]
         assert "gcp" not in release.metrics()
         assert release.metrics()["information_distortion"] > 0
-        assert release.verify()["k"] == 3
+        assert release.verify().k == 3
 
 
 def test_learned_weights_come_with_the_release_and_stay_with_it() -> None:
@@ -164,5 +164,5 @@ def test_refining_loses_less_and_keeps_every_promise(con: duckdb.DuckDBPyConnect
     plain = sqlanon.anonymize(con, "adult", QUASI, **options)
     refined = sqlanon.anonymize(con, "adult", QUASI, **options, refine=True)
     assert refined.metrics()["gcp"] < plain.metrics()["gcp"]
-    assert refined.proof["k"] >= 4
-    assert refined.proof["l"]["occupation"] >= 1.5
+    assert refined.proof.k >= 4
+    assert refined.proof.models["l"]["occupation"] >= 1.5

@@ -76,13 +76,13 @@ def test_every_method_keeps_every_model_and_the_proof_says_what_is_reached(
 
 def assert_kept(con: Con, release: sqlanon.Release, asked: dict[str, float]) -> None:
     """The proof says what the macros say, and that it is enough."""
-    assert release.proof["k"] >= 4
+    assert release.proof.k >= 4
     assert {"l", "t"} <= set(release.proof)
     for model in asked.keys() & MODELS.keys():
         c = f", {asked['recursive_c']}" if model == "recursive_l" else ""
         table = release.table.replace('"', "").split(".")[-1]
         reached = value(con, f"select anon.{MACROS[model]}('{table}', {QUASI}, 'occupation'{c})")
-        assert release.proof[model] == {"occupation": reached}
+        assert release.proof.models[model] == {"occupation": reached}
         assert reached >= asked[model] - 1e-9 if MODELS[model].is_floor else reached <= asked[model] + 1e-9
 
 
@@ -90,14 +90,14 @@ def assert_kept(con: Con, release: sqlanon.Release, asked: dict[str, float]) -> 
 def test_methods_that_keep_l_by_themselves_keep_other_models_too(con: Con, method: str) -> None:
     options = {"k": 4, "sensitive": ["occupation", "salary_class"], "method": method, "several": "separate"}
     release = sqlanon.anonymize(con, "adult", QUASI, **options, l=1.1, t=0.5)
-    assert all(reached >= 1.1 for reached in release.proof["l"].values())
-    assert all(reached <= 0.5 for reached in release.proof["t"].values())
-    assert release.proof["classes"] > 1
+    assert all(reached >= 1.1 for reached in release.proof.models["l"].values())
+    assert all(reached <= 0.5 for reached in release.proof.models["t"].values())
+    assert release.proof.classes > 1
 
 
 def test_a_cost_that_sees_sensitive_values_goes_with_any_model(con: Con) -> None:
     options = {"sensitive": ["occupation"], "method": "sequential", "cost": "pmi", "distinct_l": 3}
-    assert sqlanon.anonymize(con, "adult", QUASI, 4, **options).proof["distinct_l"]["occupation"] >= 3
+    assert sqlanon.anonymize(con, "adult", QUASI, 4, **options).proof.models["distinct_l"]["occupation"] >= 3
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=lambda asked: "+".join(asked))
@@ -145,11 +145,11 @@ def test_several_columns_are_kept_from_those_who_know_the_others_unless_told_oth
         with pytest.raises(DataError, match=r"l = 2 is illegal in a: .*is 1 to whoever .* several = 'separate'"):
             sqlanon.anonymize(con, "t", ["age"], 4, sensitive=["a", "b"], l=2)
         separate = sqlanon.anonymize(con, "t", ["age"], 4, sensitive=["a", "b"], l=2, several="separate")
-        assert separate.proof["l"] == {"a": 2, "b": 2}
+        assert separate.proof.models["l"] == {"a": 2, "b": 2}
         strict = sqlanon.anonymize(con, "t", ["age"], 4, sensitive=["a", "c"], distinct_l=2, name="pub")
         for one, other in (("a", "c"), ("c", "a")):
             found = value(con.duckdb, f"select anon.distinct_l_diversity('pub', ['age', '{other}'], '{one}')")
-            assert strict.proof["distinct_l"][one] == found >= 2
+            assert strict.proof.models["distinct_l"][one] == found >= 2
 
 
 def test_t_goes_by_order_for_numbers_by_hierarchy_where_there_is_one_and_else_equal() -> None:
@@ -164,9 +164,9 @@ def test_t_goes_by_order_for_numbers_by_hierarchy_where_there_is_one_and_else_eq
         release = sqlanon.anonymize(con, "t", ["age"], **options, t=0.2, name="pub")
         measure = "select anon.t_closeness('pub', ['age'], '{}', distance := '{}', hierarchy := 'ills')"
         for column, distance in (("pay", "ordered"), ("ill", "hierarchical"), ("job", "equal")):
-            assert release.proof["t"][column] == value(con.duckdb, measure.format(column, distance)) <= 0.2
+            assert release.proof.models["t"][column] == value(con.duckdb, measure.format(column, distance)) <= 0.2
         equal = sqlanon.anonymize(con, "t", ["age"], **options, t=0.3, t_distance="equal", name="other")
-        assert equal.proof["t"]["ill"] == value(con.duckdb, "select anon.t_closeness('other', ['age'], 'ill')")
+        assert equal.proof.models["t"]["ill"] == value(con.duckdb, "select anon.t_closeness('other', ['age'], 'ill')")
         sqlanon.drop_hierarchy(con, "ills")
         with pytest.raises(PolicyError, match="Unknown hierarchy 'ills'"):
             release.verify()
@@ -178,7 +178,7 @@ def test_a_sensitive_column_may_have_a_hierarchy_where_something_else_than_t_is_
         con.execute("create table people as select i as age, if(i % 2 = 0, 'a', 'b') as ill from range(4) as t(i)")
         sqlanon.create_hierarchy(con, "ill", rows=[("a", "*"), ("b", "*"), ("c", "*")])
         release = sqlanon.anonymize(con, "people", quasi=["age"], k=2, sensitive=["ill"], l=2)
-        assert release.proof["l"] == {"ill": 2.0}
+        assert release.proof.models["l"] == {"ill": 2.0}
 
 
 def test_values_outside_the_hierarchy_are_refused_where_t_is_asked_for_and_else_stand_alone() -> None:
@@ -187,7 +187,7 @@ def test_values_outside_the_hierarchy_are_refused_where_t_is_asked_for_and_else_
         sqlanon.create_hierarchy(con, "ill", rows=[("a", "ab", "*"), ("b", "ab", "*")])
         with pytest.raises(DataError, match="1 of the values of column 'ill' are not in hierarchy 'ill'"):
             sqlanon.anonymize(con, "t", ["age"], 3, sensitive=["ill"], t=0.3)
-        assert sqlanon.anonymize(con, "t", ["age"], 3, sensitive=["ill"]).proof["t"]["ill"] >= 0
+        assert sqlanon.anonymize(con, "t", ["age"], 3, sensitive=["ill"]).proof.models["t"]["ill"] >= 0
 
 
 ROWS = st.lists(
@@ -362,5 +362,5 @@ def test_hierarchical_t_is_the_mean_over_the_levels_below_the_top() -> None:
                 hierarchies={"ill": hierarchy},
                 t_distance="hierarchical",
             )
-            assert release.verify()["t"]["ill"] <= 0.25
-            assert release.proof["classes"] > 1
+            assert release.verify().models["t"]["ill"] <= 0.25
+            assert release.proof.classes > 1

@@ -27,7 +27,7 @@ def told(method, done, total, facts):
     print("running", flush=True)
 
 try:
-    with progress.listening(told):
+    with Run(told):
         {call}
     print("finished")
 except KeyboardInterrupt:

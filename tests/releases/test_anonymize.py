@@ -149,7 +149,7 @@ def test_a_source_in_an_attached_database_is_named_in_full(con: Con) -> None:
     con.execute("attach ':memory:' as other; create table other.main.people as from patients")
     found = rows(con, "from anon.anonymize('other.main.people', quasi := ['age'], k := 4)")
     assert min(Counter(found).values()) >= 4
-    assert sqlanon.anonymize(con, "other.main.people", quasi=["age"], k=4).proof["rows"] == 16
+    assert sqlanon.anonymize(con, "other.main.people", quasi=["age"], k=4).proof.rows == 16
 
 
 @pytest.mark.parametrize("method", ["auto", "kaca", "sequential", "incognito"])

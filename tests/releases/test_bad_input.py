@@ -310,7 +310,7 @@ def test_a_read_only_database_can_be_anonymized_into_the_session(file: Path) -> 
         assert con.execute("select count(*) from anon.anonymize('people', quasi := ['age'], k := 3)").fetchall() == [
             (6,)
         ]
-        assert sqlanon.anonymize(con, "people", quasi=["age"], k=3).proof["k"] >= 3
+        assert sqlanon.anonymize(con, "people", quasi=["age"], k=3).proof.k >= 3
 
 
 def test_a_read_only_database_without_sqlanon_says_what_to_do(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_a_table_dropped_in_the_same_transaction_is_an_error_in_words() -> None:
         with pytest.raises(CatalogError, match="'people' does not exist"):
             sqlanon.anonymize(con, "people", quasi=["age"], k=2)
         con.execute("rollback")
-        assert sqlanon.anonymize(con, "people", quasi=["age"], k=2).proof["rows"] == 6
+        assert sqlanon.anonymize(con, "people", quasi=["age"], k=2).proof.rows == 6
 
 
 def test_a_column_dropped_after_preparing_is_an_error_in_words() -> None:

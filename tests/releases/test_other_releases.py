@@ -60,9 +60,9 @@ def tables(con: Con) -> set[str]:
 @in_memory_and_in_a_file
 def test_every_row_has_a_box_of_its_own_and_k_is_proved_by_matching(con: Con) -> None:
     release = sqlanon.anonymize(con, "patients", **BOXES, sensitive=["diagnosis"], name="boxes")
-    assert release.proof["property"] == "non-homogeneous k-anonymity"
-    assert release.proof["k"] >= 4
-    assert release.proof["rows"] == 60
+    assert release.proof.property == "non-homogeneous k-anonymity"
+    assert release.proof.k >= 4
+    assert release.proof.rows == 60
     assert "l" not in release.proof
     assert rows(con, "select anon.k_anonymity('boxes', ['age', 'sex', 'zip']) < 4") == [(True,)]
     assert release.verify() == release.proof == sqlanon.open_release(con, "boxes").verify()
@@ -92,7 +92,7 @@ def test_boxes_are_read_as_they_are_printed(con: Con, ranges: str) -> None:
     con.execute("insert into patients values (null, 'f', '101', 'flu', true), (30, null, '102', 'cold', false)")
     sqlanon.create_hierarchy(con, "zip", prefix=True)
     release = sqlanon.anonymize(con, "patients", **BOXES, ranges=ranges)
-    assert release.verify()["rows"] == 62
+    assert release.verify().rows == 62
 
 
 def test_a_changed_row_a_missing_row_and_a_changed_source_no_longer_verify(con: Con) -> None:
@@ -141,8 +141,8 @@ def test_what_boxes_cannot_do_is_refused(options: dict[str, Any], message: str) 
 @in_memory_and_in_a_file
 def test_values_are_exact_and_sensitive_ones_stand_apart(con: Con) -> None:
     release = sqlanon.anonymize(con, "patients", **APART, keep=["insured"], name="p")
-    assert release.proof["property"] == "l-diversity of groups (anatomy)"
-    assert release.proof["l"]["diagnosis"] >= 3
+    assert release.proof.property == "l-diversity of groups (anatomy)"
+    assert release.proof.models["l"]["diagnosis"] >= 3
     assert Counter(rows(con, "select age, sex, zip, insured from p")) == Counter(
         rows(con, "select age, sex, zip, insured from patients")
     )
@@ -283,7 +283,7 @@ def test_columns_may_be_called_like_the_steps_of_the_query(con: Con) -> None:
     options = {"quasi": quasi, "k": 3, "sensitive": ["counts"], "keep": ["value"]}
     for own in ({"method": "nonhomogeneous", "partition": "mondrian"}, {"method": "anatomy", "l": 2}):
         release = sqlanon.anonymize(con, "people", **options, **own, name="pub", replace=True)
-        assert release.verify()["rows"] == 30
+        assert release.verify().rows == 30
 
 
 def test_statements_make_and_drop_both() -> None:

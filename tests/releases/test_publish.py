@@ -157,7 +157,7 @@ def test_the_file_says_what_holds_and_nothing_else(made: sqlanon.Release, out: P
         "method": "mondrian",
         "loss": made.metrics()["gcp"],
         "rows": 200,
-        "classes": made.proof["classes"],
+        "classes": made.proof.classes,
         "suppressed": 0,
         "left_out": 0,
         "ranges": "text",
@@ -307,7 +307,7 @@ def test_null_and_empty_text_are_told_apart_in_every_format(con: Con, out: Path,
         "select case i % 3 when 0 then null when 1 then '' else 'x' end as a from range(12) r(i)"
     )
     made = sqlanon.anonymize(con, "gaps", ["a"], 4, method="mondrian")
-    assert made.proof["classes"] == 3
+    assert made.proof.classes == 3
     assert made.publish(out / file)["classes"] == 3
 
 

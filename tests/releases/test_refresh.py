@@ -169,7 +169,7 @@ def test_t_closeness_of_the_whole_holds_back_newcomers_rather_than_break(con: Co
 def test_those_who_were_left_out_by_suppression_count_as_new_and_come_with_others(con: Con) -> None:
     add(con, [(age, "a", "flu") for age in (20, 21, 22)] * 10 + [(90, "q", "gout")])
     made = make(con, max_suppression=0.1)
-    assert made.proof["left_out"] == 1
+    assert made.proof.left_out == 1
     assert counts(sqlanon.refresh(con, "pub")) == (0, 0, 1, 0)
     add(con, [(91, "q", "gout"), (92, "q", "flu")])
     assert counts(sqlanon.refresh(con, "pub")) == (3, 0, 0, 0)
@@ -329,7 +329,7 @@ def test_measures_and_history_are_those_of_the_new_version(con: Con) -> None:
     assert after.metrics()["gcp"] > before["gcp"]
     assert rows(con, "select anon.gcp('pub')") == [(pytest.approx(after.metrics()["gcp"]),)]
     assert after.verify() == after.proof
-    assert after.proof["rows"] == 9
+    assert after.proof.rows == 9
     history = "select version, rows, added, withdrawn, held_new, held_deleted from anon.release_versions order by 1"
     assert rows(con, history) == [(1, 6, 6, 0, 0, 0), (2, 9, 3, 0, 0, 0)]
     sqlanon.drop_release(con, "pub")
@@ -387,7 +387,7 @@ def test_an_older_database_is_upgraded_and_its_views_say_what_to_do(tmp_path: Pa
             con.execute(f"alter table anon.releases drop column {column}")
     with duckdb.connect(str(path)) as con:
         sqlanon.load(con)
-        assert sqlanon.open_release(con, "pub").verify()["k"] == 3
+        assert sqlanon.open_release(con, "pub").verify().k == 3
         with pytest.raises(CatalogError, match="could not refresh: CREATE OR REPLACE"):
             sqlanon.refresh(con, "pub")
         make(con, replace=True)
@@ -469,7 +469,7 @@ def test_whoever_compares_any_two_versions_finds_everybody_among_k(
                 assert l is None or most * l <= len(group)
             assert version.rows == versions[-1].total() == len(there) - version.held_new + version.held_deleted
             proof = sqlanon.open_release(con, "pub").verify()
-            assert proof["k"] >= 3
-            assert l is None or proof["l"]["illness"] >= l
+            assert proof.k >= 3
+            assert l is None or proof.models["l"]["illness"] >= l
             if not version.withdrawn:
                 assert not versions[-2] - versions[-1]

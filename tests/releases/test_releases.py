@@ -74,10 +74,12 @@ def test_a_named_release_is_stored_listed_and_found_again(con: Con, kind: str) -
 
 def test_the_proof_counts_what_is_printed(con: Con) -> None:
     proof = make(con, name="pub").proof
-    assert rows(con, "select anon.k_anonymity('pub', ['age', 'sex'])") == [(proof["k"],)]
-    assert rows(con, "select count(*) from anon.equivalence_classes('pub', ['age', 'sex'])") == [(proof["classes"],)]
-    assert rows(con, "select count(*) from pub") == [(proof["rows"],)]
-    assert rows(con, "select anon.l_diversity('pub', ['age', 'sex'], 'diagnosis')") == [(proof["l"]["diagnosis"],)]
+    assert rows(con, "select anon.k_anonymity('pub', ['age', 'sex'])") == [(proof.k,)]
+    assert rows(con, "select count(*) from anon.equivalence_classes('pub', ['age', 'sex'])") == [(proof.classes,)]
+    assert rows(con, "select count(*) from pub") == [(proof.rows,)]
+    assert rows(con, "select anon.l_diversity('pub', ['age', 'sex'], 'diagnosis')") == [
+        (proof.models["l"]["diagnosis"],)
+    ]
 
 
 def test_a_release_is_a_data_frame_too(con: Con) -> None:
@@ -159,7 +161,7 @@ def test_a_release_may_live_in_another_schema(con: Con, kind: str) -> None:
         ("outside.pub", "outside", 8),
         ("pub", "main", 4),
     ]
-    assert sqlanon.open_release(con, "outside.pub").verify()["k"] >= 8
+    assert sqlanon.open_release(con, "outside.pub").verify().k >= 8
     assert rows(con, "select anon.gcp('outside.pub') > anon.gcp('pub')") == [(True,)]
     sqlanon.drop_release(con, "outside.pub")
     assert rows(con, "select name from anon.releases") == [("pub",)]
@@ -263,7 +265,7 @@ def test_a_failure_at_any_stage_leaves_the_database_exactly_as_before(
     assert everything(con) == before
     assert sqlanon.open_release(con, "pub").policy.k == 4
     monkeypatch.undo()
-    assert make(con, source=source, k=8, **options).proof["k"] >= 8
+    assert make(con, source=source, k=8, **options).proof.k >= 8
 
 
 def test_a_broken_promise_keeps_the_old_release(con: Con, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def test_a_release_can_be_opened_and_dropped_by_the_name_that_the_catalog_shows(
     quoted = '"' + name.replace('"', '""') + '"'
     sqlanon.anonymize(con, "people", ["age"], 4, name=quoted)
     ((stored,),) = con.execute("select name from anon.releases").fetchall()
-    assert sqlanon.open_release(con, stored).verify()["rows"] == 20
+    assert sqlanon.open_release(con, stored).verify().rows == 20
     sqlanon.drop_release(con, stored)
     assert con.execute("select count(*) from anon.releases").fetchall() == [(0,)]
 
