@@ -271,7 +271,7 @@ class Comparison:
         values = [f"v{number}" for number in range(1, len(columns) + 1)]
         pairs = list(zip(values, map(name, columns), strict=True))
         return render(
-            "catalog/comparisons_sample.sql",
+            "steps/compare/sample.sql",
             source=source.relation,
             columns=", ".join(f"{column} as {value}" for value, column in pairs),
             named=", ".join(f"{value} as {column}" for value, column in pairs),
@@ -477,9 +477,7 @@ def _refuse_unused(given: Mapping[str, Any], methods: Sequence[str]) -> None:
 
 
 def _fingerprint(con: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[str]) -> tuple[int, str]:
-    ((rows, content),) = run(
-        con, render("catalog/comparisons_fingerprint.sql", columns=names(columns), source=relation)
-    )
+    ((rows, content),) = run(con, render("steps/compare/fingerprint.sql", columns=names(columns), source=relation))
     return rows, content
 
 

@@ -26,7 +26,7 @@ def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]
         Cte(
             "bounded",
             render(
-                "metrics/bounded.sql",
+                "steps/measure/bounded.sql",
                 request=literal(json.dumps(request)),
                 ranks=comma(attribute.rank for attribute in attributes),
             ),

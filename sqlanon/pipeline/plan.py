@@ -69,7 +69,7 @@ def plan(
         *encoding(pseudonymized(source, policy, key, part), attributes, kept, seen, tuple(trees.values()), part),
         Cte("guard", guard_sql(source, policy, attributes, kept, tuple(trees.values()), part)),
         Cte("clustered", _clustered_sql(policy, attributes, sensitive, seen, run), materialized=True),
-        Cte("deals", render("pipeline/deals.sql"), materialized=True),
+        Cte("deals", render("steps/cluster/deals.sql"), materialized=True),
         assigned(policy, attributes, kept, seen, part),
         *printing,
         *promise.steps("released", watched),
@@ -116,7 +116,7 @@ def _clustered_sql(
         "run": run,
     }
     return render(
-        "pipeline/clustered.sql",
+        "steps/cluster/clustered.sql",
         request=literal(json.dumps(request)),
         counted="people" if policy.population is not None else "rows",
         ranks=comma(attribute.rank for attribute in attributes),
@@ -126,8 +126,8 @@ def _clustered_sql(
 
 def _release_sql(columns: Sequence[str], conditions: list[str], watched: int) -> str:
     return render(
-        "pipeline/release.sql",
+        "steps/prove/release.sql",
         columns=comma(f"released.{name(column)}" for column in columns),
-        models="".join(f", model_{number}" for number in range(1, watched + 1)),
-        conditions="\n    ".join(conditions),
+        proofs=comma(["proof", *(f"model_{number}" for number in range(1, watched + 1))]),
+        promise_holds="\n    ".join(["case", *conditions, "else true"]) + "\nend",
     )

@@ -104,7 +104,9 @@ def mapped_rows(attributes: tuple[Attribute, ...], source: Source, is_encoded: b
         equal_rows(printed),
         property="k-map",
         shortfall="A printed class covers only {} people of the population",
-        proof=lambda released: _covering_sql("pipeline/proof_population.sql", attributes, source, is_encoded, released),
+        proof=lambda released: _covering_sql(
+            "steps/prove/proof_population.sql", attributes, source, is_encoded, released
+        ),
     )
 
 
@@ -126,7 +128,7 @@ def matched_rows(attributes: tuple[Attribute, ...], source: Source, is_encoded: 
         property="non-homogeneous k-anonymity",
         printed=tuple(column for attribute in attributes for column in attribute.output),
         shortfall="A printed row may stand for only {} records, or a record behind so few rows",
-        proof=lambda released: _covering_sql("pipeline/proof_matches.sql", attributes, source, is_encoded, released),
+        proof=lambda released: _covering_sql("steps/prove/proof_matches.sql", attributes, source, is_encoded, released),
         reached=None,
     )
 
@@ -139,7 +141,7 @@ def groups_apart() -> Promise:
         shortfall="A printed group holds only {} rows",
         proof=lambda released: proof_sql(released, [GROUP]),
         reached=lambda released, asked, sensitive: render(
-            "pipeline/diversity_listed.sql", released=released, sensitive=name(sensitive.column), group=GROUP
+            "steps/prove/diversity_listed.sql", released=released, sensitive=name(sensitive.column), group=GROUP
         ),
         measured=("l",),
     )
@@ -148,10 +150,10 @@ def groups_apart() -> Promise:
 def proof_sql(released: str, printed: Sequence[str], entity: str | None = None) -> str:
     """The query that counts the printed classes."""
     if entity is not None:
-        return render("pipeline/proof_people.sql", released=released, printed=names(printed), entity=name(entity))
-    return render("pipeline/proof.sql", released=released, printed=names(printed))
+        return render("steps/prove/proof_people.sql", released=released, printed=names(printed), entity=name(entity))
+    return render("steps/prove/proof.sql", released=released, printed=names(printed))
 
 
 def listed_sql(relation: str, group: str, value: str, rows: str) -> str:
     """The query that lists the sensitive values of each group with their counts, `rows` an aggregate that counts."""
-    return render("pipeline/listed.sql", relation=relation, group=group, value=value, rows=rows)
+    return render("steps/print/listed.sql", relation=relation, group=group, value=value, rows=rows)

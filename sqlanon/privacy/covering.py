@@ -18,8 +18,8 @@ from sqlanon.catalog.hierarchies import hierarchies
 from sqlanon.engine.names import resolve
 from sqlanon.errors import DataError, PolicyError
 from sqlanon.pipeline.attribute import Attribute, attributes_of
-from sqlanon.pipeline.encode import encoding_ctes
-from sqlanon.pipeline.readback import box_ctes
+from sqlanon.pipeline.encode import encoding_ctes, with_domains
+from sqlanon.pipeline.readback import box_ctes, known, with_ranks
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import name, render, with_ctes
@@ -96,25 +96,19 @@ class View:
         boxes = box_ctes(self.source, self.attributes, relation, [place, *hashes], is_older=is_older)
         ranks = [f"coalesce({a.domain}.rank, -1) as {a.rank}" for a in self.attributes]
         people = render(
-            "risk/people.sql",
+            "steps/risk/people_as_ranks.sql",
             columns=", ".join([*ranks, *of_people]),
-            joins="\n".join(
-                f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('source.' + a.value)}"
-                for a in self.attributes
-            ),
+            source_with_ranks=with_domains("source", self.attributes),
         )
         ends = [
-            f"known_{a.number}.lo as {a.lo}, known_{a.number}.hi as {a.hi}, "
-            f"known_{a.number}.label is distinct from '*' as has_ends{a.number}"
+            f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}, "
+            f"{known(a)}.label is distinct from '*' as has_ends{a.number}"
             for a in self.attributes
         ]
         rows = render(
-            "risk/covered.sql",
+            "steps/risk/covered.sql",
             columns=", ".join([*ends, *of_rows]),
-            joins="\n".join(
-                f"join known_{a.number} on known_{a.number}.label is not distinct from printed.{a.labels}"
-                for a in self.attributes
-            ),
+            printed_with_ranks=with_ranks("printed", self.attributes),
         )
         return (
             con.execute(with_ctes(encoding, people)).fetchnumpy(),

@@ -16,6 +16,7 @@ from sqlanon.engine.instances import key_named
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import our_errors, run, unwrap
 from sqlanon.errors import SqlanonError
+from sqlanon.pipeline.digests import DIGEST
 from sqlanon.sqltext import literal, render
 
 
@@ -119,5 +120,6 @@ def _compared(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: by
         digests.check(source, stored.name)
         people = digests.of(source, stored.policy, token).relation
         members = f"{members_of(f'{database_of(anon)}.{stored.storage}')}"
-        ((new, deleted),) = run(con, render("refresh/compared.sql", people=people, members=members))
+        compared = render("steps/refresh/compared.sql", people=people, members=members, digest=DIGEST)
+        ((new, deleted),) = run(con, compared)
     return int(new), int(deleted)

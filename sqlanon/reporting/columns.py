@@ -82,8 +82,8 @@ def column_of(
     printed_at = release if release is not None else f"(from {source.relation} limit 0)"
     ctes += box_ctes(source, (attribute,), printed_at, lacking=() if may_lack_rows else None)
     asked = {"counts": counts(attribute), "domain": attribute.domain, "nodes": attribute.nodes}
-    labels = known(attribute) if release is not None else f"({render('report/no_labels.sql')})"
-    ((held, printed, nodes),) = run(con, with_ctes(ctes, render("report/column.sql", **asked, labels=labels)))
+    labels = known(attribute) if release is not None else f"({render('steps/report/no_labels.sql')})"
+    ((held, printed, nodes),) = run(con, with_ctes(ctes, render("steps/report/column.sql", **asked, labels=labels)))
     held, printed, nodes = held or [], printed or [], nodes or []
     rows = sum(label["rows"] for label in printed)
     loss = unchanged = None

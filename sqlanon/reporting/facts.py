@@ -281,7 +281,7 @@ def _proofs_of_release(
     for model in dict.fromkeys(("l", "t", *policy.models)):
         for column, reached in proof.get(model, {}).items():
             if method.is_exact:
-                sql = render("report/check_l_apart.sql", relation=f"{shown}_sensitive") if release.name else None
+                sql = render("steps/report/check_l_apart.sql", relation=f"{shown}_sensitive") if release.name else None
             else:
                 sql = check_model(relation, shown, printed, model, kept[column], policy, entity)
             is_measured = policy.entity is not None and entity is None and MODELS[model].counts_people
@@ -319,7 +319,7 @@ def _suppressed(con: duckdb.DuckDBPyConnection, relation: str, printed: Sequence
 
 
 def _sizes(con: duckdb.DuckDBPyConnection, relation: str, printed: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    return tuple(run(con, render("report/class_sizes.sql", relation=relation, printed=names(printed))))
+    return tuple(run(con, render("steps/report/class_sizes.sql", relation=relation, printed=names(printed))))
 
 
 def _risks(
@@ -349,7 +349,10 @@ def _private(
         reached = {
             model: run(
                 con,
-                render("report/reached.sql", classes=Asked(model).classes_sql(relation, printed, sensitive, entity)),
+                render(
+                    "steps/report/reached.sql",
+                    classes=Asked(model).classes_sql(relation, printed, sensitive, entity),
+                ),
             )
             for model in ("l", "t")
         }

@@ -6,6 +6,7 @@ from "memory"."main"."people"
 tuples as materialized (
 -- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
 -- and how many rows of the source hold it; 0 where only rows that are not to be released do.
+-- Reads: source.
 select
     q1, q2, c1,
     count(*) as rows
@@ -14,6 +15,7 @@ group by all
 ),
 domain_1 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -28,6 +30,7 @@ from domain_1
 ),
 domain_2 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -71,6 +74,7 @@ select * from nodes_2
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
 -- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
 select
     row_number() over (order by domain_1.rank, domain_2.rank, tuples.c1) - 1 as tuple,
     tuples.*,
@@ -78,16 +82,19 @@ select
 from tuples
 left join domain_1 on domain_1.value is not distinct from tuples.q1
 left join domain_2 on domain_2.value is not distinct from tuples.q2
-
+where true
 ),
 guard as (
 -- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
-    when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-    when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
-    when unlisted > 0 then 'Column ''diagnosis'' holds NULL, which cannot be listed: name it in the source, coalesce(diagnosis, ''unknown'').'
+    else case
+        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when unlisted > 0 then 'Column ''diagnosis'' holds NULL, which cannot be listed: name it in the source, coalesce(diagnosis, ''unknown'').'
+    end
 end as message
 from (
     select coalesce(sum(rows), 0) as rows, coalesce(sum(rows), 0) as counted, count(q1) as q1_0, count(q2) as q2_0
@@ -99,6 +106,7 @@ from (
 ),
 clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
     '{"method": "anatomy", "k": 5, "models": {"l": 2.0}, "recursive_c": null, "is_strict": true, "sensitive": ["diagnosis"], "entity": null, "distances": ["equal"], "seed": 0, "has_population": false, "max_suppression": null, "refine": false, "block_size": null, "parameters": {}, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
@@ -112,6 +120,7 @@ where case when message is null then true else error(message) end
 ),
 deals as materialized (
 -- A row is one tuple with the groups that its rows are dealt to, in turn.
+-- Reads: clustered.
 select entry.tuple as tuple, entry.deal as deal
 from (
     select unnest(answer.deals) as entry
@@ -124,6 +133,7 @@ assigned as materialized (
 -- order of their other columns, so that each group gets its share of every sensitive value, and always the same; or in
 -- an order that nobody knows, where the order could tell them apart. Turns are joined one by one: with all turns of its
 -- tuple at each row, memory would grow with the square of a tuple's rows.
+-- Reads: deals, encoded, source.
 select dealt.* exclude (tuple, place), turns.group_id
 from (
     select
@@ -153,6 +163,7 @@ group by group_id
 ),
 released as materialized (
 -- A row is a row of the release: its values as they are, its group, and the sensitive values of the group.
+-- Reads: assigned, listed.
 select assigned.q1 as "age",
     assigned.q2 as "sex",
     listed.counts as "diagnosis",
@@ -185,6 +196,7 @@ from (
 )
 )
 -- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- Reads: proof, released.
 select released."age", released."sex", released."diagnosis", released."group_id"
 from released, proof, model_1
 where case

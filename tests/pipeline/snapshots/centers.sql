@@ -6,6 +6,7 @@ from "memory"."main"."people"
 tuples as materialized (
 -- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
 -- and how many rows of the source hold it; 0 where only rows that are not to be released do.
+-- Reads: source.
 select
     q1, q2, q3, q4,
     count(*) as rows
@@ -14,6 +15,7 @@ group by all
 ),
 domain_1 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -28,6 +30,7 @@ from domain_1
 ),
 domain_2 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -42,6 +45,7 @@ from domain_2
 ),
 domain_3 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -79,6 +83,7 @@ from top
 ),
 domain_4 as materialized (
 -- A row is one leaf of the hierarchy with its rank, used or not. A NULL in the column is one more leaf, the last.
+-- Reads: tuples.
 select
     arg_min(label, level) as value,
     lo as rank,
@@ -125,6 +130,7 @@ select * from nodes_4
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
 -- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
 select
     row_number() over (order by domain_1.rank, domain_2.rank, domain_3.rank, domain_4.rank) - 1 as tuple,
     tuples.*,
@@ -134,19 +140,22 @@ left join domain_1 on domain_1.value is not distinct from tuples.q1
 left join domain_2 on domain_2.value is not distinct from tuples.q2
 left join domain_3 on domain_3.value is not distinct from tuples.q3
 left join domain_4 on domain_4.value is not distinct from cast(tuples.q4 as varchar)
-
+where true
 ),
 guard as (
 -- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
-    when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-    when q2_0 = 0 then 'Column ''born'' holds only NULL: leave it out of quasi.'
-    when q2_1 > 0 then 'Column ''born'' holds NaN or infinite values: replace them, by NULL for instance.'
-    when q3_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
-    when q4_0 = 0 then 'Column ''job'' holds only NULL: leave it out of quasi.'
-    when q4_1 > 0 then q4_1 || ' of the values of column ''job'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''job'', ''job'').'
+    else case
+        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''born'' holds only NULL: leave it out of quasi.'
+        when q2_1 > 0 then 'Column ''born'' holds NaN or infinite values: replace them, by NULL for instance.'
+        when q3_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when q4_0 = 0 then 'Column ''job'' holds only NULL: leave it out of quasi.'
+        when q4_1 > 0 then q4_1 || ' of the values of column ''job'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''job'', ''job'').'
+    end
 end as message
 from (
     select coalesce(sum(rows), 0) as rows, coalesce(sum(rows), 0) as counted, count(q1) as q1_0, count(q2) as q2_0, count(*) filter (where not isfinite(q2)) as q2_1, count(q3) as q3_0, count(q4) as q4_0, count(distinct q4) filter (where r4 is null) as q4_1
@@ -158,6 +167,7 @@ from (
 ),
 clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
     '{"method": "mdav", "k": 5, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "entity": null, "distances": [], "seed": 0, "has_population": false, "max_suppression": null, "refine": false, "block_size": null, "parameters": {"categories": "hierarchy"}, "kinds": ["numbers", "numbers", "tree", "tree"], "weights": [1.0, 1.0, 1.0, 1.0], "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
@@ -171,6 +181,7 @@ where case when message is null then true else error(message) end
 ),
 deals as materialized (
 -- A row is one tuple with the groups that its rows are dealt to, in turn.
+-- Reads: clustered.
 select entry.tuple as tuple, entry.deal as deal
 from (
     select unnest(answer.deals) as entry
@@ -183,6 +194,7 @@ assigned as (
 -- order of their other columns, so that each group gets its share of every sensitive value, and always the same; or in
 -- an order that nobody knows, where the order could tell them apart. Turns are joined one by one: with all turns of its
 -- tuple at each row, memory would grow with the square of a tuple's rows.
+-- Reads: deals, encoded, source.
 select dealt.* exclude (tuple, place), turns.group_id
 from (
     select
@@ -200,6 +212,7 @@ join (
 ),
 members as materialized (
 -- A row is one tuple in one group, and how many of its rows are there.
+-- Reads: deals, encoded.
 select dealt.tuple, dealt.group_id, case when any_value(dealt.turns) = 1 then any_value(encoded.rows) else count(*) end as rows
 from (
     select tuple, unnest(deal) as group_id, len(deal) as turns
@@ -210,6 +223,7 @@ group by dealt.tuple, dealt.group_id
 ),
 centers_1 as (
 -- A row is one group and the mean of its numbers, NULLs left out.
+-- Reads: encoded, members.
 select members.group_id, sum(domain_1.place * members.rows) / sum(members.rows) as center
 from members
 join encoded on encoded.tuple = members.tuple
@@ -218,6 +232,7 @@ group by members.group_id
 ),
 centers_2 as (
 -- A row is one group and its middle value: half of its rows are not above it. NULLs are left out.
+-- Reads: encoded, members.
 select group_id, arg_min(value, rank) as center
 from (
     select
@@ -235,6 +250,7 @@ group by group_id
 ),
 centers_3 as (
 -- A row is one group and its most frequent value: of values as frequent, the first.
+-- Reads: encoded, members.
 select group_id, arg_max(struct_pack(label := label), struct_pack(rows := rows, first := -rank)).label as center
 from (
     select members.group_id, encoded.r3 as rank, any_value(domain_3.label) as label, sum(members.rows) as rows
@@ -247,6 +263,7 @@ group by group_id
 ),
 centers_4 as (
 -- A row is one group and its most frequent value: of values as frequent, the first.
+-- Reads: encoded, members.
 select group_id, arg_max(struct_pack(label := label), struct_pack(rows := rows, first := -rank)).label as center
 from (
     select members.group_id, encoded.r4 as rank, any_value(domain_4.label) as label, sum(members.rows) as rows
@@ -259,8 +276,14 @@ group by group_id
 ),
 printed as (
 -- A row is one group and the centre that is printed for each of its attributes; suppressed rows print none.
+-- Reads: members.
+with groups as (
+    select distinct group_id
+    from members
+    where group_id >= 0
+)
 select groups.group_id, centers_1.center as p1_label, centers_2.center as p2_label, centers_3.center as p3_label, centers_4.center as p4_label
-from (select distinct group_id from members where group_id >= 0) as groups
+from groups
 left join centers_1 on centers_1.group_id = groups.group_id
 left join centers_2 on centers_2.group_id = groups.group_id
 left join centers_3 on centers_3.group_id = groups.group_id
@@ -270,6 +293,7 @@ select -1, null, null, '*', '*'
 ),
 released as materialized (
 -- A row is a row of the release: printed labels and the columns that are kept.
+-- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p3_label as "sex",
     printed.p2_label as "born",
@@ -287,6 +311,7 @@ from (
 )
 )
 -- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- Reads: proof, released.
 select released."age", released."sex", released."born", released."job"
 from released, proof
 where case

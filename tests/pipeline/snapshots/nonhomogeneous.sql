@@ -6,6 +6,7 @@ from "memory"."main"."people"
 tuples as materialized (
 -- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
 -- and how many rows of the source hold it; 0 where only rows that are not to be released do.
+-- Reads: source.
 select
     q1, q2,
     count(*) as rows
@@ -14,6 +15,7 @@ group by all
 ),
 domain_1 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -28,6 +30,7 @@ from domain_1
 ),
 domain_2 as materialized (
 -- A row is one leaf of the hierarchy with its rank, used or not. A NULL in the column is one more leaf, the last.
+-- Reads: tuples.
 select
     arg_min(label, level) as value,
     lo as rank,
@@ -70,6 +73,7 @@ select * from nodes_2
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
 -- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
 select
     row_number() over (order by domain_1.rank, domain_2.rank) - 1 as tuple,
     tuples.*,
@@ -77,16 +81,19 @@ select
 from tuples
 left join domain_1 on domain_1.value is not distinct from tuples.q1
 left join domain_2 on domain_2.value is not distinct from cast(tuples.q2 as varchar)
-
+where true
 ),
 guard as (
 -- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
-    when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-    when q2_0 = 0 then 'Column ''job'' holds only NULL: leave it out of quasi.'
-    when q2_1 > 0 then q2_1 || ' of the values of column ''job'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''job'', ''job'').'
+    else case
+        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''job'' holds only NULL: leave it out of quasi.'
+        when q2_1 > 0 then q2_1 || ' of the values of column ''job'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''job'', ''job'').'
+    end
 end as message
 from (
     select coalesce(sum(rows), 0) as rows, coalesce(sum(rows), 0) as counted, count(q1) as q1_0, count(q2) as q2_0, count(distinct q2) filter (where r2 is null) as q2_1
@@ -98,6 +105,7 @@ from (
 ),
 clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
     '{"method": "nonhomogeneous", "k": 5, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "entity": null, "distances": [], "seed": 0, "has_population": false, "max_suppression": null, "refine": false, "block_size": null, "parameters": {"partition": "auto"}, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
@@ -111,6 +119,7 @@ where case when message is null then true else error(message) end
 ),
 deals as materialized (
 -- A row is one tuple with the groups that its rows are dealt to, in turn.
+-- Reads: clustered.
 select entry.tuple as tuple, entry.deal as deal
 from (
     select unnest(answer.deals) as entry
@@ -123,6 +132,7 @@ assigned as materialized (
 -- order of their other columns, so that each group gets its share of every sensitive value, and always the same; or in
 -- an order that nobody knows, where the order could tell them apart. Turns are joined one by one: with all turns of its
 -- tuple at each row, memory would grow with the square of a tuple's rows.
+-- Reads: deals, encoded, source.
 select dealt.* exclude (tuple, place), turns.group_id
 from (
     select
@@ -140,6 +150,7 @@ join (
 ),
 ranges as materialized (
 -- A row is one group with the smallest and largest rank of each attribute that it prints. Suppressed rows form no group.
+-- Reads: clustered.
 select entry.group_id as group_id, entry.lo[1] as lo1, entry.hi[1] as hi1, entry.lo[2] as lo2, entry.hi[2] as hi2
 from (
     select unnest(answer.ranges) as entry
@@ -148,6 +159,7 @@ from (
 ),
 labels_1 as (
 -- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -164,6 +176,7 @@ join domain_1 as last on last.rank = spans.hi
 ),
 labels_2 as (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -177,6 +190,7 @@ group by spans.lo, spans.hi
 ),
 printed as (
 -- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
 join labels_1 on labels_1.lo = ranges.lo1 and labels_1.hi = ranges.hi1
@@ -186,6 +200,7 @@ select -1, '*', '*'
 ),
 released as materialized (
 -- A row is a row of the release: printed labels and the columns that are kept.
+-- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p2_label as "job"
 from assigned
@@ -197,6 +212,7 @@ select cast("age" as varchar) as labels_1, cast("job" as varchar) as labels_2, f
 ),
 counts_1 as materialized (
 -- A row is one rank of the attribute, and how many rows of the source have it.
+-- Reads: tuples.
 select domain.rank, sum(tuples.rows) as rows
 from tuples
 join domain_1 as domain on domain.value is not distinct from tuples.q1
@@ -209,6 +225,7 @@ select labels.*, coalesce(sum(counts.rows), 0) as mass
 from (-- A row is one printed value or range of an attribute without a hierarchy: how many rows print it, and the share of
 -- the whole range that one of them has lost. * has lost everything. An end that is nobody's value counts as the nearest
 -- one inside if it has a place. Halves, because the whole may be too long for a double.
+-- Reads: printed.
 select
     'age' as attribute,
     printed.label,
@@ -260,6 +277,7 @@ group by all
 ),
 counts_2 as materialized (
 -- A row is one rank of the attribute, and how many rows of the source have it.
+-- Reads: tuples.
 select domain.rank, sum(tuples.rows) as rows
 from tuples
 join domain_2 as domain on domain.value is not distinct from cast(tuples.q2 as varchar)
@@ -271,6 +289,7 @@ known_2 as materialized (
 select labels.*, coalesce(sum(counts.rows), 0) as mass
 from (-- A row is one printed label of an attribute with a hierarchy: how many rows print it, and what one of them has lost.
 -- A label that names several nodes counts as the widest.
+-- Reads: printed.
 select
     'job' as attribute,
     printed.label,
@@ -315,17 +334,20 @@ group by all
 ),
 boxes as materialized (
 -- A row is one printed class: its rows and, for each attribute, the ranks that it covers.
-select classes.rows, classes.is_suppressed, known_1.lo as lo1, known_1.hi as hi1, known_2.lo as lo2, known_2.hi as hi2
-from (
+-- Reads: printed.
+with classes as (
     select labels_1, labels_2, count(*) as rows, coalesce(labels_1 = '*', false) and coalesce(labels_2 = '*', false) as is_suppressed
     from printed
     group by labels_1, labels_2
-) as classes
+)
+select classes.rows, classes.is_suppressed, known_1.lo as lo1, known_1.hi as hi1, known_2.lo as lo2, known_2.hi as hi2
+from classes
 join known_1 on known_1.label is not distinct from classes.labels_1
 join known_2 on known_2.label is not distinct from classes.labels_2
 )
 -- One row: the least number of records that a printed row may stand for, or of rows that a record may stand behind,
 -- and how many different rows are printed. Read from the printed labels, against the tuples of the source.
+-- Reads: boxes, encoded.
 select
     sqlanon_matches(
         (select list(struct_pack(rows := rows, lo := [lo1, lo2], hi := [hi1, hi2])) from boxes),
@@ -335,6 +357,7 @@ select
     (select sum(rows) from boxes) as rows
 )
 -- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- Reads: proof, released.
 select released."age", released."job"
 from released, proof
 where case

@@ -9,6 +9,7 @@ select "age" as q1, "sex" collate "binary" as q2 from "memory"."main"."everybody
 tuples as materialized (
 -- A row is one distinct combination of quasi-identifier values, of the source or the population: how many rows of the
 -- source hold it, how many people of the population, or rows if there are more of them, and how many more there are.
+-- Reads: population, source.
 select
     q1, q2,
     sum(own)::bigint as rows,
@@ -25,6 +26,7 @@ group by all
 ),
 domain_1 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -39,6 +41,7 @@ from domain_1
 ),
 domain_2 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -82,6 +85,7 @@ select * from nodes_2
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
 -- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
 select
     row_number() over (order by domain_1.rank, domain_2.rank) - 1 as tuple,
     tuples.*,
@@ -89,15 +93,18 @@ select
 from tuples
 left join domain_1 on domain_1.value is not distinct from tuples.q1
 left join domain_2 on domain_2.value is not distinct from tuples.q2
-
+where true
 ),
 guard as (
 -- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
     when counted < 3 then 'k is 3, but the population has only ' || counted || ' rows: ask for a smaller k.'
-    when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-    when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+    else case
+        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+    end
 end as message
 from (
     select coalesce(sum(rows), 0) as rows, coalesce(sum(people), 0) as counted, count(q1) as q1_0, count(q2) as q2_0
@@ -109,6 +116,7 @@ from (
 ),
 clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
     '{"method": "auto", "k": 3, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "entity": null, "distances": [], "seed": 0, "has_population": true, "max_suppression": null, "refine": false, "block_size": null, "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
@@ -122,6 +130,7 @@ where case when message is null then true else error(message) end
 ),
 deals as materialized (
 -- A row is one tuple with the groups that its rows are dealt to, in turn.
+-- Reads: clustered.
 select entry.tuple as tuple, entry.deal as deal
 from (
     select unnest(answer.deals) as entry
@@ -134,6 +143,7 @@ assigned as (
 -- order of their other columns, so that each group gets its share of every sensitive value, and always the same; or in
 -- an order that nobody knows, where the order could tell them apart. Turns are joined one by one: with all turns of its
 -- tuple at each row, memory would grow with the square of a tuple's rows.
+-- Reads: deals, encoded, source.
 select dealt.* exclude (tuple, place), turns.group_id
 from (
     select
@@ -151,6 +161,7 @@ join (
 ),
 ranges as materialized (
 -- A row is one group with the smallest and largest rank of each attribute that it prints. Suppressed rows form no group.
+-- Reads: clustered.
 select entry.group_id as group_id, entry.lo[1] as lo1, entry.hi[1] as hi1, entry.lo[2] as lo2, entry.hi[2] as hi2
 from (
     select unnest(answer.ranges) as entry
@@ -159,6 +170,7 @@ from (
 ),
 labels_1 as (
 -- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -175,6 +187,7 @@ join domain_1 as last on last.rank = spans.hi
 ),
 labels_2 as (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -188,6 +201,7 @@ group by spans.lo, spans.hi
 ),
 printed as (
 -- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
 join labels_1 on labels_1.lo = ranges.lo1 and labels_1.hi = ranges.hi1
@@ -197,6 +211,7 @@ select -1, '*', '*'
 ),
 released as materialized (
 -- A row is a row of the release: printed labels and the columns that are kept.
+-- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p2_label as "sex"
 from assigned
@@ -208,6 +223,7 @@ select cast("age" as varchar) as labels_1, cast("sex" as varchar) as labels_2, f
 ),
 counts_1 as materialized (
 -- A row is one rank of the attribute, and how many rows of the source have it.
+-- Reads: tuples.
 select domain.rank, sum(tuples.rows) as rows
 from tuples
 join domain_1 as domain on domain.value is not distinct from tuples.q1
@@ -220,6 +236,7 @@ select labels.*, coalesce(sum(counts.rows), 0) as mass
 from (-- A row is one printed value or range of an attribute without a hierarchy: how many rows print it, and the share of
 -- the whole range that one of them has lost. * has lost everything. An end that is nobody's value counts as the nearest
 -- one inside if it has a place. Halves, because the whole may be too long for a double.
+-- Reads: printed.
 select
     'age' as attribute,
     printed.label,
@@ -271,6 +288,7 @@ group by all
 ),
 counts_2 as materialized (
 -- A row is one rank of the attribute, and how many rows of the source have it.
+-- Reads: tuples.
 select domain.rank, sum(tuples.rows) as rows
 from tuples
 join domain_2 as domain on domain.value is not distinct from tuples.q2
@@ -282,6 +300,7 @@ known_2 as materialized (
 select labels.*, coalesce(sum(counts.rows), 0) as mass
 from (-- A row is one printed label of an attribute with a hierarchy: how many rows print it, and what one of them has lost.
 -- A label that names several nodes counts as the widest.
+-- Reads: printed.
 select
     'sex' as attribute,
     printed.label,
@@ -326,17 +345,20 @@ group by all
 ),
 boxes as materialized (
 -- A row is one printed class: its rows and, for each attribute, the ranks that it covers.
-select classes.rows, classes.is_suppressed, known_1.lo as lo1, known_1.hi as hi1, known_2.lo as lo2, known_2.hi as hi2
-from (
+-- Reads: printed.
+with classes as (
     select labels_1, labels_2, count(*) as rows, coalesce(labels_1 = '*', false) and coalesce(labels_2 = '*', false) as is_suppressed
     from printed
     group by labels_1, labels_2
-) as classes
+)
+select classes.rows, classes.is_suppressed, known_1.lo as lo1, known_1.hi as hi1, known_2.lo as lo2, known_2.hi as hi2
+from classes
 join known_1 on known_1.label is not distinct from classes.labels_1
 join known_2 on known_2.label is not distinct from classes.labels_2
 )
 -- One row: the least number of people of the population that a printed class covers, and how many classes and rows there
 -- are. Read from the printed labels, against the tuples of the population.
+-- Reads: boxes, encoded.
 select
     sqlanon_inside(
         (select list(struct_pack(rows := rows, lo := [lo1, lo2], hi := [hi1, hi2])) from boxes),
@@ -346,6 +368,7 @@ select
     (select coalesce(sum(rows), 0) from boxes) as rows
 )
 -- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- Reads: proof, released.
 select released."age", released."sex"
 from released, proof
 where case

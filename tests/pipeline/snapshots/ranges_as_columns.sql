@@ -6,6 +6,7 @@ from "memory"."main"."people"
 tuples as materialized (
 -- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
 -- and how many rows of the source hold it; 0 where only rows that are not to be released do.
+-- Reads: source.
 select
     q1, q2, q3,
     count(*) as rows
@@ -14,6 +15,7 @@ group by all
 ),
 domain_1 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -28,6 +30,7 @@ from domain_1
 ),
 domain_2 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -42,6 +45,7 @@ from domain_2
 ),
 domain_3 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -87,6 +91,7 @@ select * from nodes_3
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
 -- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
 select
     row_number() over (order by domain_1.rank, domain_2.rank, domain_3.rank) - 1 as tuple,
     tuples.*,
@@ -95,18 +100,21 @@ from tuples
 left join domain_1 on domain_1.value is not distinct from tuples.q1
 left join domain_2 on domain_2.value is not distinct from tuples.q2
 left join domain_3 on domain_3.value is not distinct from tuples.q3
-
+where true
 ),
 guard as (
 -- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
-    when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-    when q2_0 = 0 then 'Column ''born'' holds only NULL: leave it out of quasi.'
-    when q2_1 > 0 then 'Column ''born'' holds NaN or infinite values: replace them, by NULL for instance.'
-    when q3_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
-    when 2 * c1_distinct > total then 'Kept column ''ward'' is nearly unique, so it identifies people: leave it out, or name it in unsafe_keep if that is meant.'
+    else case
+        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''born'' holds only NULL: leave it out of quasi.'
+        when q2_1 > 0 then 'Column ''born'' holds NaN or infinite values: replace them, by NULL for instance.'
+        when q3_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when 2 * c1_distinct > total then 'Kept column ''ward'' is nearly unique, so it identifies people: leave it out, or name it in unsafe_keep if that is meant.'
+    end
 end as message
 from (
     select coalesce(sum(rows), 0) as rows, coalesce(sum(rows), 0) as counted, count(q1) as q1_0, count(q2) as q2_0, count(*) filter (where not isfinite(q2)) as q2_1, count(q3) as q3_0
@@ -118,6 +126,7 @@ from (
 ),
 clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
     '{"method": "auto", "k": 5, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "entity": null, "distances": [], "seed": 0, "has_population": false, "max_suppression": null, "refine": false, "block_size": null, "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "kinds": ["numbers", "numbers", "tree"], "weights": [1.0, 1.0, 1.0], "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
@@ -131,6 +140,7 @@ where case when message is null then true else error(message) end
 ),
 deals as materialized (
 -- A row is one tuple with the groups that its rows are dealt to, in turn.
+-- Reads: clustered.
 select entry.tuple as tuple, entry.deal as deal
 from (
     select unnest(answer.deals) as entry
@@ -143,6 +153,7 @@ assigned as (
 -- order of their other columns, so that each group gets its share of every sensitive value, and always the same; or in
 -- an order that nobody knows, where the order could tell them apart. Turns are joined one by one: with all turns of its
 -- tuple at each row, memory would grow with the square of a tuple's rows.
+-- Reads: deals, encoded, source.
 select dealt.* exclude (tuple, place), turns.group_id
 from (
     select
@@ -160,6 +171,7 @@ join (
 ),
 ranges as materialized (
 -- A row is one group with the smallest and largest rank of each attribute that it prints. Suppressed rows form no group.
+-- Reads: clustered.
 select entry.group_id as group_id, entry.lo[1] as lo1, entry.hi[1] as hi1, entry.lo[2] as lo2, entry.hi[2] as hi2, entry.lo[3] as lo3, entry.hi[3] as hi3
 from (
     select unnest(answer.ranges) as entry
@@ -168,6 +180,7 @@ from (
 ),
 labels_1 as (
 -- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -184,6 +197,7 @@ join domain_1 as last on last.rank = spans.hi
 ),
 labels_2 as (
 -- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -200,6 +214,7 @@ join domain_2 as last on last.rank = spans.hi
 ),
 labels_3 as (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -213,6 +228,7 @@ group by spans.lo, spans.hi
 ),
 printed as (
 -- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- Reads: ranges.
 select ranges.group_id, labels_1.smallest as p1_smallest, labels_1.largest as p1_largest, labels_2.smallest as p2_smallest, labels_2.largest as p2_largest, labels_3.label as p3_label
 from ranges
 join labels_1 on labels_1.lo = ranges.lo1 and labels_1.hi = ranges.hi1
@@ -223,6 +239,7 @@ select -1, null, null, null, null, '*'
 ),
 released as materialized (
 -- A row is a row of the release: printed labels and the columns that are kept.
+-- Reads: assigned, printed.
 select printed.p1_smallest as "age_min",
     printed.p1_largest as "age_max",
     printed.p3_label as "sex",
@@ -242,6 +259,7 @@ from (
 )
 )
 -- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- Reads: proof, released.
 select released."age_min", released."age_max", released."sex", released."born_min", released."born_max", released."ward"
 from released, proof
 where case

@@ -6,6 +6,7 @@ from "memory"."main"."people"
 tuples as materialized (
 -- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
 -- and how many rows of the source hold it; 0 where only rows that are not to be released do.
+-- Reads: source.
 select
     q1, q2,
     count(*) as rows
@@ -14,6 +15,7 @@ group by all
 ),
 domain_1 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -28,6 +30,7 @@ from domain_1
 ),
 domain_2 as materialized (
 -- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
@@ -71,6 +74,7 @@ select * from nodes_2
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
 -- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
 select
     row_number() over (order by domain_1.rank, domain_2.rank) - 1 as tuple,
     tuples.*,
@@ -78,15 +82,18 @@ select
 from tuples
 left join domain_1 on domain_1.value is not distinct from tuples.q1
 left join domain_2 on domain_2.value is not distinct from tuples.q2
-
+where true
 ),
 guard as (
 -- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
-    when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-    when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+    else case
+        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+    end
 end as message
 from (
     select coalesce(sum(rows), 0) as rows, coalesce(sum(rows), 0) as counted, count(q1) as q1_0, count(q2) as q2_0
@@ -98,6 +105,7 @@ from (
 ),
 clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
     '{"method": "auto", "k": 5, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "entity": null, "distances": [], "seed": 7, "has_population": false, "max_suppression": 0.05, "refine": true, "block_size": 1000, "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
@@ -111,6 +119,7 @@ where case when message is null then true else error(message) end
 ),
 deals as materialized (
 -- A row is one tuple with the groups that its rows are dealt to, in turn.
+-- Reads: clustered.
 select entry.tuple as tuple, entry.deal as deal
 from (
     select unnest(answer.deals) as entry
@@ -123,6 +132,7 @@ assigned as (
 -- order of their other columns, so that each group gets its share of every sensitive value, and always the same; or in
 -- an order that nobody knows, where the order could tell them apart. Turns are joined one by one: with all turns of its
 -- tuple at each row, memory would grow with the square of a tuple's rows.
+-- Reads: deals, encoded, source.
 select dealt.* exclude (tuple, place), turns.group_id
 from (
     select
@@ -140,6 +150,7 @@ join (
 ),
 ranges as materialized (
 -- A row is one group with the smallest and largest rank of each attribute that it prints. Suppressed rows form no group.
+-- Reads: clustered.
 select entry.group_id as group_id, entry.lo[1] as lo1, entry.hi[1] as hi1, entry.lo[2] as lo2, entry.hi[2] as hi2
 from (
     select unnest(answer.ranges) as entry
@@ -148,6 +159,7 @@ from (
 ),
 labels_1 as (
 -- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -164,6 +176,7 @@ join domain_1 as last on last.rank = spans.hi
 ),
 labels_2 as (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
+-- Reads: ranges.
 select
     spans.lo,
     spans.hi,
@@ -177,6 +190,7 @@ group by spans.lo, spans.hi
 ),
 printed as (
 -- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
 join labels_1 on labels_1.lo = ranges.lo1 and labels_1.hi = ranges.hi1
@@ -186,6 +200,7 @@ select -1, '*', '*'
 ),
 released as materialized (
 -- A row is a row of the release: printed labels and the columns that are kept.
+-- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p2_label as "sex"
 from assigned
@@ -201,6 +216,7 @@ from (
 )
 )
 -- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- Reads: proof, released.
 select released."age", released."sex"
 from released, proof
 where case
