@@ -75,8 +75,7 @@ PLANNED = (
         "anonymize",
         "sqlanon_plan",
         "A row is a row of the release. The planner turns the request into one query while this one is bound; the "
-        "query runs in the caller's transaction and fails rather than return a release that breaks k. A complaint of "
-        "the planner's stands behind a ! and is raised while binding.",
+        "query runs in the caller's transaction and fails rather than return a release that breaks k.",
         {"source": None} | _OPTIONS | {option: "null" for option in (*OPTIONS, *PARAMETERS) if option not in _OPTIONS},
     ),
     Planned(
