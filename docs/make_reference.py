@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from typing import Any
 import sqlanon
 from sqlanon import errors
 from sqlanon.cli.main import COMMANDS, parser
-from sqlanon.pipeline.macros import MACROS
+from sqlanon.pipeline.macros import Macro, macros
 from sqlanon.policy.options import ASKED
 from sqlanon.policy.policy import OPTIONS, Policy
 from sqlanon.samples import create
@@ -26,15 +27,16 @@ from sqlanon.udfs.methods import METHODS
 
 PAGE = Path(__file__).resolve().parent / "reference.md"
 KINDS = {
-    "pipeline": "Anonymize",
-    "checks": "Checks",
-    "risk": "Risk",
-    "hierarchy": "Hierarchies",
-    "metrics": "Measures",
+    "Checks": ("checks", "k_map"),
+    "Risk": ("risk", "detect", "audit"),
+    "Refresh": ("status",),
+    "Hierarchies": ("hierarchy",),
+    "Anonymize": ("methods", "anonymize"),
+    "Measures": ("utility", "measure", "lower_bound"),
 }
-"""What the macros of each folder of sql/ are for; a folder without an entry goes by its name."""
-HELPERS = ("size_text", "quoted_list", "quoted_text", "numbered_list", "class_query", "model_query", "risk_query")
-"""Macros that others are made of."""
+"""What macros are for: those of a folder of sql/macros, or single ones of sql/macros/planned."""
+QUERIES = ("risk_query",)
+"""Macros outside of sql/macros/helpers that others are made of."""
 
 
 def reference() -> str:
@@ -116,22 +118,26 @@ def _macros() -> Iterator[str]:
         "In the schema `anon` after `sqlanon.load(con)`. `t` is a table's name as text. An argument with `:=` may be "
         "left out.\nThose that answer with a table stand behind FROM.\n"
     )
-    folders = dict.fromkeys(file.split("/")[0] for file in MACROS)
-    for folder in folders:
-        yield f"### {KINDS.get(folder, folder.capitalize())}\n"
-        for file in MACROS:
-            if file.split("/")[0] == folder and Path(file).stem not in HELPERS:
-                yield _macro(file)
+    every = macros()
+    helpers = [macro.name for macro in every if macro.folder == "helpers" or macro.name in QUERIES]
+    for heading, whose in KINDS.items():
+        yield f"### {heading}\n"
+        for macro in every:
+            which = macro.name if macro.folder == "planned" else macro.folder
+            if which in whose and macro.name not in helpers:
+                yield _macro(macro)
     yield "### What others are made of\n"
-    yield ", ".join(f"`anon.{helper}`" for helper in HELPERS) + ".\n"
+    yield ", ".join(f"`anon.{helper}`" for helper in helpers) + ".\n"
 
 
-def _macro(file: str) -> str:
-    text = (FOLDER / file).read_text(encoding="utf-8")
-    comment = " ".join(line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--"))
-    found = re.search(r"create or replace macro (anon\.\w+)\((.*?)\) as (table)?", text, re.DOTALL)
-    assert found, file
-    arguments = re.sub(r"\s+", " ", found[2]).strip().replace("{parameters}", "...options of a policy")
+def _macro(macro: Macro) -> str:
+    opening = itertools.takewhile(lambda line: line.startswith("--"), macro.sql.splitlines())
+    comment = " ".join(line.removeprefix("--").strip() for line in opening)
+    found = re.search(r"create or replace macro (anon\.\w+)\((.*?)\) as (table)?", macro.sql, re.DOTALL)
+    assert found, macro.name
+    arguments = re.sub(r"\s+", " ", found[2]).strip()
+    if macro.name == "anonymize":
+        arguments = "source, ...options of a policy"
     call = f"{'FROM ' if found[3] else ''}{found[1]}({arguments})"
     return f"`{call}`\n:   {textwrap.fill(comment, 116, subsequent_indent='    ', break_on_hyphens=False)}\n"
 

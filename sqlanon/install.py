@@ -14,27 +14,23 @@ from sqlanon.engine.session import Session, current_database, unwrap
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.keys import set_instance_key, token_of
 from sqlanon.pipeline.bound import plan_bound
-from sqlanon.pipeline.macros import MEASURED_BY, schema_sql
+from sqlanon.pipeline.macros import schema_sql
 from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
+from sqlanon.pipeline.metrics import MEASURED_BY
 from sqlanon.pipeline.plan import Plan, plan
 from sqlanon.pipeline.promises import mapped_rows, promise_of
 from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
 from sqlanon.releases.status import status, status_sql
-from sqlanon.sqltext import literal, name, with_ctes
+from sqlanon.sqltext import literal, name, text, with_ctes
 from sqlanon.version import SCHEMA_VERSION, __version__
 
 UNSEEN = (
     " (anon.anonymize sees committed tables only, no temporary ones and none made in the running transaction: "
     "commit first, or call sqlanon.anonymize(con, ...) from Python)"
 )
-UPGRADES: dict[int, str] = {
-    2: ";".join(
-        f"alter table if exists anon.releases add column if not exists {column}"
-        for column in ("version integer", "refreshed_at timestamp", "held_new bigint", "held_deleted bigint")
-    )
-}
+UPGRADES = {2: text("catalog/upgrades/from_2.sql")}
 """From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
 _loading = threading.Lock()
 """One thread at a time: two that load into one database would make the same functions and tables."""

@@ -66,11 +66,19 @@ def text(file: str) -> str:
 
 
 def render(file: str, **fragments: str) -> str:
-    """A file of sql/ with every {placeholder} replaced by a fragment of SQL; a missing one is a KeyError.
+    """A file of sql/ with every __placeholder__ replaced by a fragment of SQL; a missing one is a KeyError.
 
-    Replaced in one pass, so braces inside a name or a literal stay what they are.
+    Placeholders are identifiers, so that every file is SQL as it lies there.
     """
-    return re.sub(r"\{(\w+)\}", lambda found: fragments[found.group(1)], text(file))
+    return fill(text(file), fragments)
+
+
+def fill(template: str, fragments: Mapping[str, str]) -> str:
+    """SQL with every __placeholder__ replaced, in one pass: a name or literal that looks like one stays as it is."""
+    return PLACEHOLDER.sub(lambda found: fragments[found.group(1)], template)
+
+
+PLACEHOLDER = re.compile(r"\b__([a-z]\w*?)__\b")
 
 
 def fold(identifier: str) -> str:

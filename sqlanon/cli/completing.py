@@ -54,7 +54,7 @@ class Completer:
     def _catalog(self) -> list[tuple[str, str]]:
         """What the catalog has now; nothing where it cannot be read, in a transaction that failed."""
         try:
-            rows = run(self.con, render("catalog/completions.sql"))
+            rows = run(self.con, render("steps/complete/completions.sql"))
         except DatabaseError:
             return []
         return [(kind, word if kind != "name" or _is_plain(word) else name(word)) for kind, word in rows]

@@ -76,7 +76,7 @@ def _rows_sql(comparison: Comparison, source: Source, columns: Sequence[str]) ->
     values = [f"v{number}" for number in range(1, len(columns) + 1)]
     pairs = list(zip(values, map(name, columns), strict=True))
     return render(
-        "catalog/comparisons_sample.sql",
+        "steps/compare/sample.sql",
         source=source.relation,
         columns=", ".join(f"{column} as {value}" for value, column in pairs),
         named=", ".join(f"{value} as {column}" for value, column in pairs),
@@ -114,9 +114,7 @@ def _store(catalog: Catalog, comparison: Comparison, asked: Asked, cell: Cell) -
 
 
 def _fingerprint(catalog: Catalog, relation: str, columns: Sequence[str]) -> tuple[int, str]:
-    ((rows, content),) = catalog.run(
-        render("catalog/comparisons_fingerprint.sql", columns=names(columns), source=relation)
-    )
+    ((rows, content),) = catalog.run(render("steps/compare/fingerprint.sql", columns=names(columns), source=relation))
     return rows, content
 
 

@@ -56,7 +56,7 @@ LOOK = {
     "ssn": "social security numbers",
     "phone": "telephone numbers",
 }
-"""What sql/risk/looks_like.sql counts, in words."""
+"""What sql/steps/risk/looks_like.sql counts, in words."""
 _IDENTIFIES = {
     "a person's name": r"(first|last|middle|given|maiden|full|family|nick|user|patient|person|customer|client|employee"
     r"|student|member)_?names?|surnames?|forenames?|initials",
@@ -226,7 +226,7 @@ class _Counter:
         for start in range(0, len(sets), BATCH):
             queries = [
                 render(
-                    "risk/singled_out.sql",
+                    "steps/risk/singled_out.sql",
                     number=str(number),
                     hashed=self.hashed,
                     columns=", ".join(f"c{column}" for column in sets[number]),
@@ -299,7 +299,7 @@ def _looks(con: Session, table: Source) -> dict[int, str]:
     counts = run(
         con,
         render(
-            "risk/looks_like.sql",
+            "steps/risk/looks_like.sql",
             source=table.relation,
             columns=names(columns.values()),
             sample=str(SAMPLE),

@@ -24,7 +24,7 @@ def plan_bound(reading: Reading, run: str | None = None) -> str:
         Cte(
             "bounded",
             render(
-                "metrics/bounded.sql",
+                "steps/measure/bounded.sql",
                 request=literal(request.json()),
                 ranks=comma(attribute.rank for attribute in attributes),
             ),

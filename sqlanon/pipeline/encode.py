@@ -104,15 +104,21 @@ def encoded_sql(attributes: Sequence[Attribute], seen: Sequence[str] = (), is_pa
     codes = [f"dense_rank() over (order by tuples.{column} nulls last) - 1 as {column}_code" for column in seen]
     columns = [f"{rank} as {a.rank}" for rank, a in zip(ranks, attributes, strict=True)]
     return render(
-        "pipeline/encoded.sql",
+        "steps/encode/encoded.sql",
         order=", ".join([*ranks, *(f"tuples.{column}" for column in seen)]),
         columns=", ".join([*columns, *codes]),
-        joins="\n".join(
-            f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('tuples.' + a.value)}"
-            for a in attributes
-        ),
-        part="where tuples.rows > 0" if is_part else "",
+        tuples_with_domains=with_domains("tuples", attributes),
+        is_released="tuples.rows > 0" if is_part else "true",
     )
+
+
+def with_domains(relation: str, attributes: Iterable[Attribute]) -> str:
+    """A relation with the attributes' values, joined to the domains that know their ranks; behind FROM."""
+    joins = (
+        f"left join {a.domain} on {a.domain}.value is not distinct from {a.key(f'{relation}.{a.value}')}"
+        for a in attributes
+    )
+    return "\n".join([relation, *joins])
 
 
 def pseudonymized(reading: Reading, key: str | None, part: str | None) -> Source:
@@ -147,10 +153,10 @@ def _tuples(source: Source, attributes: tuple[Attribute, ...], columns: str, par
     column that says which rows count, if not all do."""
     if source.population is None:
         rows = f"count(*) filter (where {part})" if part else "count(*)"
-        return [Cte("tuples", render("pipeline/tuples.sql", columns=columns, rows=rows), materialized=True)]
+        return [Cte("tuples", render("steps/encode/tuples.sql", columns=columns, rows=rows), materialized=True)]
     found = source.population.resolve_names(a.column for a in attributes)
     read = [f"{name(column)}{a.collation} as {a.value}" for a, column in zip(attributes, found, strict=True)]
     return [
         Cte("population", f"select {', '.join(read)} from {source.population.relation}"),
-        Cte("tuples", render("pipeline/tuples_population.sql", columns=columns), materialized=True),
+        Cte("tuples", render("steps/encode/tuples_population.sql", columns=columns), materialized=True),
     ]

@@ -40,12 +40,13 @@ def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> st
             f"coalesce({column}, 'unknown')."
         )
         conditions.append(f"when unlisted > 0 then {message}")
+    people = "population" if source.population is not None else "source"
     return render(
-        "pipeline/guard.sql",
+        "steps/encode/guard.sql",
         k=str(policy.k),
         counted="people" if source.population is not None else "rows",
-        people="population" if source.population is not None else "source",
-        conditions="\n    ".join(conditions),
+        too_few=literal(f"k is {policy.k}, but the {people} has only "),
+        problem="\n        ".join(["case", *conditions]) + "\n    end" if conditions else "null",
         counts=comma(counts),
         uniques=comma(uniques),
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlanon.pipeline.attribute import Attribute
 from sqlanon.pipeline.encode import Held, measured_encoding
+from sqlanon.pipeline.metrics import described_sql
 from sqlanon.pipeline.readback import Tolerance, box_ctes, counts, is_suppressed_sql, known, label_names
 from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import Cte, literal, name, render
@@ -39,7 +40,7 @@ def measurement(
     is_closure = represent == "closure"
     sizes = " * ".join(f"(boxes.{a.hi} - boxes.{a.lo} + 1.0)" for a in attributes) if is_closure else "null"
     divergence = render(
-        "metrics/divergence.sql",
+        "steps/measure/divergence.sql",
         lo=", ".join(a.lo for a in attributes),
         hi=", ".join(a.hi for a in attributes),
         ranks=", ".join(a.rank for a in attributes),
@@ -52,10 +53,10 @@ def measurement(
     }
     if not is_closure:
         queries = {part: [] for part in queries}
-    queries["classes"] = [render("metrics/classes.sql", combinations=sizes)]
+    queries["classes"] = [render("steps/measure/classes.sql", combinations=sizes)]
     queries["diversities"] = [
         render(
-            "metrics/diversities.sql",
+            "steps/measure/diversities.sql",
             sensitive=literal(column),
             value=value,
             labels=label_names(attributes),
@@ -73,9 +74,10 @@ def measurement(
 def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
     """The query with a row per measure, over the relations that stand for PARTS."""
     return render(
-        "metrics/measures.sql",
+        "steps/measure/measures.sql",
         **parts,
         k=k,
+        measures=described_sql(),
         mi_weight=mi_weight,
         printed_depth=_depth("printed", beta),
         leaf_depth=_depth("leaf", beta),
@@ -89,12 +91,12 @@ def _empty(part: str) -> str:
 def _leaves_sql(attribute: Attribute) -> str:
     kind = "values" if attribute.is_range else "nodes"
     fragments = {"column": literal(attribute.column), "counts": counts(attribute), "nodes": attribute.nodes}
-    return render(f"metrics/leaves_{kind}.sql", **fragments)
+    return render(f"steps/measure/leaves_{kind}.sql", **fragments)
 
 
 def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
     joint = render(
-        "metrics/joint.sql",
+        "steps/measure/joint.sql",
         quasi=attribute.value,
         value=value,
         domain=attribute.domain,
@@ -103,7 +105,7 @@ def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
     return (
         "from ("
         + render(
-            "metrics/information.sql",
+            "steps/measure/information.sql",
             joint=joint,
             column=literal(attribute.column),
             sensitive=literal(sensitive),

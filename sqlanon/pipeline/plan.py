@@ -70,7 +70,7 @@ def plan(
         *encoding(reading, columns, pseudonymized(reading, key, part), part, held),
         Cte("guard", guard_sql(reading, columns, part)),
         Cte("clustered", _clustered_sql(reading, columns, run), materialized=True),
-        Cte("deals", render("pipeline/deals.sql"), materialized=True),
+        Cte("deals", render("steps/cluster/deals.sql"), materialized=True),
         assigned(reading, columns, part),
         *printing,
         *promise.steps("released", watched),
@@ -86,7 +86,7 @@ def _clustered_sql(reading: Reading, columns: Columns, run: str | None) -> str:
     trees = {tree.value: tree.rank for tree in columns.trees}
     codes = comma(trees.get(column, f"{column}_code") for column in columns.seen)
     return render(
-        "pipeline/clustered.sql",
+        "steps/cluster/clustered.sql",
         request=literal(request_of(reading, run).json()),
         counted="people" if policy.kind.counts == "people" else "rows",
         ranks=comma(attribute.rank for attribute in attributes),
@@ -124,8 +124,8 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
 
 def _release_sql(columns: Sequence[str], conditions: list[str], watched: int) -> str:
     return render(
-        "pipeline/release.sql",
+        "steps/prove/release.sql",
         columns=comma(f"released.{name(column)}" for column in columns),
-        models="".join(f", model_{number}" for number in range(1, watched + 1)),
-        conditions="\n    ".join(conditions),
+        proofs=comma(["proof", *(f"model_{number}" for number in range(1, watched + 1))]),
+        promise_holds="\n    ".join(["case", *conditions, "else true"]) + "\nend",
     )

@@ -39,7 +39,7 @@ def releasing(reading: Reading, columns: Columns) -> tuple[list[Cte], tuple[str,
         outputs.append(_Output(GROUP, f"assigned.{GROUP}"))
         listed = listed_sql("assigned", GROUP, kept[sensitive], "count(*)")
         steps = [Cte("listed", listed, materialized=True)]
-        file = "pipeline/released_exact.sql"
+        file = "steps/print/released_exact.sql"
     else:
         labels = {
             a.column: [(out, f"printed.{column}") for out, column in zip(a.output, a.printed, strict=True)]
@@ -47,7 +47,7 @@ def releasing(reading: Reading, columns: Columns) -> tuple[list[Cte], tuple[str,
         }
         outputs = _outputs(source, labels, kept)
         steps = _printing(policy, attributes)
-        file = "pipeline/released.sql"
+        file = "steps/print/released.sql"
     _refuse_twice(policy, outputs)
     steps.append(Cte("released", render(file, columns=_comma_as(outputs)), materialized=True))
     return steps, tuple(output.name for output in outputs)
@@ -78,36 +78,35 @@ def _refuse_twice(policy: Policy, outputs: list[_Output]) -> None:
 def _printing(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Cte]:
     """What is printed for each group: the closure of its values, or their centre."""
     if policy.represent == "center":
-        joins = [f"left join {a.centers} on {a.centers}.group_id = groups.group_id" for a in attributes]
+        joins = (f"left join {a.centers} on {a.centers}.group_id = groups.group_id" for a in attributes)
         fragments = {
             "centers": comma(f"{a.centers}.center as {a.printed[0]}" for a in attributes),
-            "joins": "\n".join(joins),
+            "groups_with_centers": "\n".join(["groups", *joins]),
             "suppressed": comma("null" if a.is_range else "'*'" for a in attributes),
         }
         return [
-            Cte("members", render("pipeline/members.sql"), materialized=True),
+            Cte("members", render("steps/cluster/group_members.sql"), materialized=True),
             *(Cte(attribute.centers, attribute.centers_sql) for attribute in attributes),
-            Cte("printed", render("pipeline/printed_centers.sql", **fragments)),
+            Cte("printed", render("steps/print/printed_centers.sql", **fragments)),
         ]
     bounds = [f"entry.lo[{j}] as {a.lo}, entry.hi[{j}] as {a.hi}" for j, a in enumerate(attributes, 1)]
     return [
-        Cte("ranges", render("pipeline/ranges.sql", bounds=comma(bounds)), materialized=True),
+        Cte("ranges", render("steps/cluster/ranges.sql", bounds=comma(bounds)), materialized=True),
         *(Cte(attribute.labels, attribute.labels_sql) for attribute in attributes),
         Cte("printed", _printed_sql(attributes)),
     ]
 
 
 def _printed_sql(attributes: tuple[Attribute, ...]) -> str:
+    joins = (f"join {a.labels} on {a.labels}.lo = ranges.{a.lo} and {a.labels}.hi = ranges.{a.hi}" for a in attributes)
     return render(
-        "pipeline/printed.sql",
+        "steps/print/printed.sql",
         labels=comma(
             f"{a.labels}.{column} as {internal}"
             for a in attributes
             for column, internal in zip(a.label_columns, a.printed, strict=True)
         ),
-        joins="\n".join(
-            f"join {a.labels} on {a.labels}.lo = ranges.{a.lo} and {a.labels}.hi = ranges.{a.hi}" for a in attributes
-        ),
+        ranges_with_labels="\n".join(["ranges", *joins]),
         suppressed=comma("'*'" if len(a.printed) == 1 else "null, null" for a in attributes),
     )
 
@@ -116,7 +115,7 @@ def assigned(reading: Reading, columns: Columns, part: str | None) -> Cte:
     """The step from rows to groups."""
     same = [*(attribute.value for attribute in reading.attributes), *columns.seen]
     body = render(
-        "pipeline/assigned.sql",
+        "steps/cluster/assigned.sql",
         rows=f"(select * from source where {PART}) as source" if part else "source",
         same=" and ".join(f"source.{column} is not distinct from encoded.{column}" for column in same),
     )

@@ -116,11 +116,11 @@ def groups_apart() -> Promise:
         printed=(GROUP,),
         proof=lambda released: render(ANATOMY.proof, released=released, printed=names([GROUP])),
         reached=lambda released, asked, sensitive: render(
-            "pipeline/diversity_listed.sql", released=released, sensitive=name(sensitive.column), group=GROUP
+            "steps/prove/diversity_listed.sql", released=released, sensitive=name(sensitive.column), group=GROUP
         ),
     )
 
 
 def listed_sql(relation: str, group: str, value: str, rows: str) -> str:
     """The query that lists the sensitive values of each group with their counts, `rows` an aggregate that counts."""
-    return render("pipeline/listed.sql", relation=relation, group=group, value=value, rows=rows)
+    return render("steps/print/listed.sql", relation=relation, group=group, value=value, rows=rows)

@@ -53,11 +53,10 @@ def box_ctes(
 
 
 def _with_left_out(attributes: tuple[Attribute, ...], kept: Sequence[str]) -> str:
-    stars = ", ".join(f"'*' as {a.labels}" for a in attributes)
+    stars = [f"'*' as {a.labels}" for a in attributes]
     left_out = render(
-        "metrics/left_out.sql",
-        stars=stars,
-        values="".join(f"{column}, " for column in kept),
+        "steps/readback/left_out.sql",
+        columns=", ".join([*stars, *kept, "true as is_left_out"]),
         kept=", ".join(kept) or "1 as nothing",
     )
     return f"from printed_rows\nunion all\nfrom (\n{left_out}\n)"
@@ -88,11 +87,11 @@ def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> lis
         f"name its hierarchy, or the source that the table was made from."
     )
     return [
-        Cte(counts(attribute), render("metrics/counts.sql", **fragments), materialized=True),
+        Cte(counts(attribute), render("steps/readback/counts.sql", **fragments), materialized=True),
         Cte(
             known(attribute),
             render(
-                "metrics/known.sql",
+                "steps/readback/known.sql",
                 labels=f"({_labels_sql(attribute, is_older)})",
                 counts=counts(attribute),
                 unknown="false" if is_older else f"error({literal(unknown)})",
@@ -125,12 +124,12 @@ def _labels_sql(attribute: Attribute, is_older: bool) -> str:
         "domain": attribute.domain,
     }
     if not attribute.is_range:
-        return render("metrics/labels_nodes.sql", **fragments)
+        return render("steps/readback/read_nodes.sql", **fragments)
     if attribute.is_snapped:
         return _cells_sql(attribute, fragments)
     end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
     return render(
-        "metrics/labels_values.sql",
+        "steps/readback/read_values.sql",
         **fragments,
         pattern=literal(rf"^\[{end}{attribute.family.separator}{end}\]$"),
         first=_place(attribute, "first") if is_older else "cast(null as double)",
@@ -147,7 +146,7 @@ def _place(attribute: Attribute, end: str) -> str:
 def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
     end = rf"({_NUMBER}|-?inf)" if attribute.family.separator == "-" else "(.+)"
     return render(
-        "metrics/labels_cells.sql",
+        "steps/readback/read_cells.sql",
         **fragments,
         pattern=literal(rf"^\[{end}{attribute.family.separator}{end}[\])]$"),
         first=_place(attribute, "first_text"),
@@ -158,11 +157,15 @@ def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
 def _boxes_sql(attributes: tuple[Attribute, ...], labels: str, is_suppressed: str) -> str:
     bounds = [f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}" for a in attributes]
     return render(
-        "metrics/boxes.sql",
+        "steps/readback/boxes.sql",
         bounds=", ".join(bounds) or "null as nothing",
         labels=labels,
         is_suppressed=is_suppressed,
-        joins="\n".join(
-            f"join {known(a)} on {known(a)}.label is not distinct from classes.{a.labels}" for a in attributes
-        ),
+        classes_with_ranks=with_ranks("classes", attributes),
     )
+
+
+def with_ranks(relation: str, attributes: Sequence[Attribute]) -> str:
+    """A relation with printed labels, joined to the ranks that they cover; behind FROM."""
+    joins = (f"join {known(a)} on {known(a)}.label is not distinct from {relation}.{a.labels}" for a in attributes)
+    return "\n".join([relation, *joins])

@@ -35,8 +35,8 @@ def check_k(relation: str, printed: Sequence[str], entity: str | None) -> str:
     """SQL that says what the smallest class of a table is."""
     if entity is not None:
         parts = {"printed": plain_names(printed), "entity": plain_names([entity])}
-        return render("report/check_k_people.sql", relation=relation, **parts)
-    return render("report/check_k.sql", relation=relation, printed=plain_names(printed))
+        return render("steps/report/check_k_people.sql", relation=relation, **parts)
+    return render("steps/report/check_k.sql", relation=relation, printed=plain_names(printed))
 
 
 def check_model(
@@ -54,9 +54,9 @@ def check_model(
     if entity is not None and MODELS[model].counts_people:
         answer = "min(n / most) AS l" if model == "l" else "max(most / n) AS alpha"
         counted = {"answer": answer, "entity": plain_names([entity])}
-        return render("report/check_l_people.sql", relation=relation, **parts, **counted)
+        return render("steps/report/check_l_people.sql", relation=relation, **parts, **counted)
     if model == "l":
-        return render("report/check_l.sql", relation=relation, **parts)
+        return render("steps/report/check_l.sql", relation=relation, **parts)
     more = f", {policy.recursive_c!r}" if model == "recursive_l" else ""
     if model == "t" and sensitive.distance != "equal":
         more = f", distance := {literal(sensitive.distance)}"

@@ -16,7 +16,7 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.session import Session
 from sqlanon.errors import DataError, PolicyError
 from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import Held, measured_encoding
+from sqlanon.pipeline.encode import Held, measured_encoding, with_domains
 from sqlanon.pipeline.readback import Tolerance, box_ctes, known
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
@@ -93,12 +93,9 @@ class Covering:
         boxes = box_ctes(self.reading, self.target.relation, [place, *hashes], self.target.tolerance)
         ranks = [f"coalesce({a.domain}.rank, -1) as {a.rank}" for a in self.attributes]
         people = render(
-            "risk/people.sql",
+            "steps/risk/people_as_ranks.sql",
             columns=", ".join([*ranks, *of_people]),
-            joins="\n".join(
-                f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('source.' + a.value)}"
-                for a in self.attributes
-            ),
+            source_with_ranks=with_domains("source", self.attributes),
         )
         ends = [
             f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}, "
@@ -106,7 +103,7 @@ class Covering:
             for a in self.attributes
         ]
         rows = render(
-            "risk/covered.sql",
+            "steps/risk/covered.sql",
             columns=", ".join([*ends, *of_rows]),
             joins="\n".join(
                 f"join {known(a)} on {known(a)}.label is not distinct from printed.{a.labels}" for a in self.attributes

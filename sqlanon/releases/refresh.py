@@ -123,9 +123,26 @@ class _Refresh:
             raise BrokenPromiseError(
                 f"The rows of '{stored.name}' are not those that were released: CREATE OR REPLACE ANONYMIZED VIEW"
             )
-        people = render("refresh/people.sql", people=source.relation, members=kept, alike=names(alike))
+        people = render(
+            "steps/refresh/people_and_newcomers.sql",
+            people=source.relation,
+            members=kept,
+            alike=names(alike),
+            digest=DIGEST,
+            is_new=IS_NEW,
+            place=PLACE,
+        )
         people = stack.enter_context(temporary(con, "people", people))
-        members = render("refresh/members.sql", people=people, members=kept, printed=names(stored.printed))
+        members = render(
+            "steps/refresh/members_and_leavers.sql",
+            people=people,
+            members=kept,
+            printed=names(stored.printed),
+            digest=DIGEST,
+            added=ADDED,
+            cohort=COHORT,
+            has_left=HAS_LEFT,
+        )
         return cls(
             catalog,
             stored,
@@ -231,8 +248,10 @@ class _Refresh:
                 f"join (select distinct {names(self.stored.printed)} from {added}) as added on {' and '.join(same)}"
             )
         sql = render(
-            "refresh/withdrawable.sql",
+            "steps/refresh/withdrawable.sql",
             members=self.members,
+            cohort=COHORT,
+            has_left=HAS_LEFT,
             k=str(self.policy.k),
             broken=" union all ".join(broken) or "select null as cohort where false",
         )

@@ -14,6 +14,7 @@ from sqlanon.engine.instances import key_named
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import translate_errors, unwrap
 from sqlanon.errors import SqlanonError
+from sqlanon.pipeline.digests import DIGEST
 from sqlanon.sqltext import answer_sql, render
 
 
@@ -112,5 +113,6 @@ def _compared(catalog: Catalog, stored: Stored, key: bytes | None) -> tuple[int,
         digests.check(source, stored.name)
         people = digests.of(source, stored.policy, token).relation
         members = members_of(f"{catalog.database}.{stored.storage}")
-        ((new, deleted),) = catalog.run(render("refresh/compared.sql", people=people, members=members))
+        compared = render("steps/refresh/compared.sql", people=people, members=members, digest=DIGEST)
+        ((new, deleted),) = catalog.run(compared)
     return int(new), int(deleted)

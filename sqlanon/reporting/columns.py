@@ -79,8 +79,10 @@ def column_of(
     printed_at = release if release is not None else f"(from {reading.source.relation} limit 0)"
     ctes += box_ctes(alone, printed_at, tolerance=tolerance)
     asked = {"counts": counts(attribute), "domain": attribute.domain, "nodes": attribute.nodes}
-    labels = known(attribute) if release is not None else f"({render('report/no_labels.sql')})"
-    ((rows_held, printed, nodes),) = run(con, with_ctes(ctes, render("report/column.sql", **asked, labels=labels)))
+    labels = known(attribute) if release is not None else f"({render('steps/report/no_labels.sql')})"
+    ((rows_held, printed, nodes),) = run(
+        con, with_ctes(ctes, render("steps/report/column.sql", **asked, labels=labels))
+    )
     rows_held, printed, nodes = rows_held or [], printed or [], nodes or []
     rows = sum(label["rows"] for label in printed)
     loss = unchanged = None

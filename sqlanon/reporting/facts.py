@@ -287,7 +287,9 @@ class _Table:
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """How many classes there are of each size."""
-        return tuple(run(self.con, render("report/class_sizes.sql", relation=self.people, printed=names(self.printed))))
+        return tuple(
+            run(self.con, render("steps/report/class_sizes.sql", relation=self.people, printed=names(self.printed)))
+        )
 
     def risks(self, k: int) -> dict[str, float | None]:
         """The risks of El Emam where classes or matches bound them; none where everybody can be recognized anyway."""
@@ -314,7 +316,7 @@ class _Table:
                 for model in ("l", "t")
             }
             reached = {
-                model: run(self.con, render("report/reached.sql", classes=sql)) for model, sql in classes.items()
+                model: run(self.con, render("steps/report/reached.sql", classes=sql)) for model, sql in classes.items()
             }
             largest = tuple((1 / value, classes) for value, classes in reversed(reached["l"]))
             found.append(Private(column, float(overall), largest, tuple(reached["t"])))
@@ -343,7 +345,7 @@ def _proofs_of_release(release: Release, proof: Proof, table: _Table, shown: str
         for column, reached in proof.models.get(model, {}).items():
             if kind.prints_exact:
                 apart = f"{shown}{SENSITIVE}"
-                sql = render("report/check_l_apart.sql", relation=apart) if release.name else None
+                sql = render("steps/report/check_l_apart.sql", relation=apart) if release.name else None
             else:
                 sql = check_model(relation, shown, table.printed, model, table.sensitive[column], policy, entity)
             is_measured = policy.entity is not None and entity is None and MODELS[model].counts_people

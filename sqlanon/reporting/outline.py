@@ -134,5 +134,5 @@ def show_hierarchy(con: Any, name: str) -> Outline:
         known = [row[0] for row in run(raw, f"select name from {anon}.hierarchies order by name")]
         raise CatalogError(not_one_of("hierarchy", name, known, "hierarchies"))
     stored, kind, settings, height, leaves = rows[0]
-    nodes = run(raw, render("hierarchy/outline.sql", anon=anon), [stored])
+    nodes = run(raw, render("steps/report/outline.sql", anon=anon), [stored])
     return Outline(stored, kind, json.loads(settings), height, leaves, tuple(nodes))
