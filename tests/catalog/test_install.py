@@ -225,7 +225,7 @@ def test_an_upgrade_that_fails_changes_nothing(con: duckdb.DuckDBPyConnection, m
     sqlanon.load(con)
     con.execute("update anon.version set schema_version = 0; drop macro anon.k_anonymity")
     before = everything(con)
-    monkeypatch.setattr("sqlanon.loading.UPGRADES", {0: "drop table anon.releases; select error('half way')"})
+    monkeypatch.setattr("sqlanon.install.UPGRADES", {0: "drop table anon.releases; select error('half way')"})
     with pytest.raises(SqlanonError, match="half way"):
         sqlanon.load(con)
     assert everything(con) == before

@@ -81,7 +81,7 @@ def test_a_release_that_loses_its_diversity_no_longer_verifies(con: duckdb.DuckD
 def test_a_core_that_breaks_l_is_stopped_by_the_query_itself(
     con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlanon.engine.repair", lambda problem, groups, report: groups)
+    monkeypatch.setattr("sqlanon.engine.functions.repair", lambda problem, groups, report: groups)
     with pytest.raises(duckdb.InvalidInputException, match=r"A printed class reaches l = .* in occupation, l is 5"):
         con.execute(
             "from anon.anonymize('adult', quasi := ['age', 'education', 'sex'], k := 4, method := 'kacpc', "

@@ -118,7 +118,7 @@ def test_a_release_that_was_tampered_with_no_longer_verifies(con: Con, asked: di
 
 
 def test_a_core_that_breaks_t_is_stopped_by_the_query_itself(con: Con, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.engine.repair", lambda problem, groups, report: groups)
+    monkeypatch.setattr("sqlanon.engine.functions.repair", lambda problem, groups, report: groups)
     with pytest.raises(
         duckdb.InvalidInputException, match=r"A printed class reaches t = 0\.\d+ in occupation, t is 0\.2"
     ):

@@ -15,7 +15,7 @@ import pytest
 import sqlanon
 from sqlanon.cli.main import main
 from sqlanon.comparison.prediction import predict
-from sqlanon.engine import arrays
+from sqlanon.engine import functions
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, PolicyError
 from sqlanon.udfs.problem import Groups, Problem
 
@@ -117,7 +117,7 @@ def test_a_changed_row_a_missing_row_and_a_changed_source_no_longer_verify(con: 
 
 
 def test_rows_that_match_fewer_than_k_records_are_not_released(con: Con, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "least_matches", lambda *lists: 3)
+    monkeypatch.setattr(functions, "least_matches", lambda *lists: 3)
     with pytest.raises(duckdb.Error, match=r"only 3 records.*k is 4: nothing is released"):
         rows(con, f"from anon.anonymize('patients', {IN_BOXES})")
     with pytest.raises(BrokenPromiseError, match="only 3 records"):
@@ -233,7 +233,7 @@ def test_changed_groups_no_longer_verify(change: str) -> None:
 
 
 def test_groups_that_are_not_diverse_are_not_released(con: Con, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.engine._cluster", lambda asked, problem: _all_alike(problem))
+    monkeypatch.setattr("sqlanon.engine.functions._cluster", lambda asked, problem: _all_alike(problem))
     with pytest.raises(duckdb.Error, match=r"reaches l = 1.* in diagnosis, l is 3: nothing"):
         rows(con, f"from anon.anonymize('patients', {IN_GROUPS.replace('k := 4', 'k := 2')})")
 

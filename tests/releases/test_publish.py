@@ -16,9 +16,10 @@ import pytest
 
 import sqlanon
 from sqlanon.cli.main import main
-from sqlanon.engine import files as publish_module
+from sqlanon.engine import files as written_files
 from sqlanon.engine import session
 from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, StatementError
+from sqlanon.releases import publishing
 from sqlanon.statements.parse import Plain, Publish, Statement, parse
 
 Con = duckdb.DuckDBPyConnection
@@ -104,7 +105,7 @@ def test_no_byte_of_a_source_value_that_is_not_released_is_in_the_file(
     plain = "format parquet, compression uncompressed"  # so that there is something to see
     run = session.run
     monkeypatch.setattr(
-        publish_module, "run", lambda con, sql, *values: run(con, sql.replace("format parquet", plain), *values)
+        written_files, "run", lambda con, sql, *values: run(con, sql.replace("format parquet", plain), *values)
     )
     make(con, ranges="snapped", quasi=["age", "zip", "born"], name="snapped").publish(out / file)
     content = (out / file).read_bytes()
@@ -191,7 +192,7 @@ def test_nothing_is_overwritten_unless_told(con: Con, made: sqlanon.Release, out
     assert list(files(out)) == [file]
 
 
-@pytest.mark.parametrize("stage", ["_shuffled", "_types", "_read", "_put"])
+@pytest.mark.parametrize("stage", ["_shuffled", "_types", "read", "put"])
 @pytest.mark.parametrize("file", FORMATS)
 def test_an_interrupt_at_any_stage_leaves_the_folder_as_it_was(
     con: Con,
@@ -206,7 +207,7 @@ def test_an_interrupt_at_any_stage_leaves_the_folder_as_it_was(
     def fail(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(publish_module, stage, fail)
+    monkeypatch.setattr(publishing if hasattr(publishing, stage) else written_files, stage, fail)
     with pytest.raises(KeyboardInterrupt):
         made.publish(out / file, replace=True)
     assert files(out) == {file: b"precious"}
@@ -224,8 +225,8 @@ def test_an_interrupt_at_any_stage_leaves_the_folder_as_it_was(
 def test_a_file_that_holds_something_else_is_not_kept(
     made: sqlanon.Release, out: Path, monkeypatch: pytest.MonkeyPatch, file: str, written: str, message: str
 ) -> None:
-    shuffled = publish_module._shuffled
-    monkeypatch.setattr(publish_module, "_shuffled", lambda con, table: shuffled(con, written.format(table=table)))
+    shuffled = written_files._shuffled
+    monkeypatch.setattr(written_files, "_shuffled", lambda con, table: shuffled(con, written.format(table=table)))
     with pytest.raises(BrokenPromiseError, match=message):
         made.publish(out / file)
     assert files(out) == {}
@@ -242,13 +243,13 @@ def test_a_changed_release_is_not_published(con: Con, out: Path) -> None:
 def test_a_file_that_comes_meanwhile_is_not_overwritten(
     made: sqlanon.Release, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = publish_module._put
+    put = publishing.put
 
     def late(draft: Path, target: Path, replace: bool) -> None:
         target.write_text("precious")
         put(draft, target, replace)
 
-    monkeypatch.setattr(publish_module, "_put", late)
+    monkeypatch.setattr(publishing, "put", late)
     with pytest.raises(CatalogError, match="has come meanwhile"):
         made.publish(out / "public.csv")
     assert files(out) == {"public.csv": b"precious"}

@@ -15,7 +15,7 @@ import pytest
 import sqlanon
 from sqlanon import samples
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, SqlanonError
-from sqlanon.releases import release as release_module
+from sqlanon.releases import making, storing
 
 Con = duckdb.DuckDBPyConnection
 KINDS = ("table", "view")
@@ -256,7 +256,8 @@ def test_a_failure_at_any_stage_leaves_the_database_exactly_as_before(
         pytest.skip("what has no name is not registered")
     make(con, name="pub", kind=kind or "table")
     before = everything(con)
-    monkeypatch.setattr(release_module, stage, fail)
+    for module in (making, storing):  # who stores some kinds proves them too
+        monkeypatch.setattr(module, stage, fail, raising=module is making)
     options = {"name": "pub", "kind": kind, "replace": True} if kind else {}
     with pytest.raises(RuntimeError, match="in the middle"):
         make(con, source=source, k=8, **options)
@@ -273,7 +274,8 @@ def test_a_broken_promise_keeps_the_old_release(con: Con, monkeypatch: pytest.Mo
     def break_it(*_: Any) -> Any:
         raise BrokenPromiseError("The smallest printed class holds 1 rows, k is 4")
 
-    monkeypatch.setattr(release_module, "prove", break_it)
+    for module in (making, storing):
+        monkeypatch.setattr(module, "prove", break_it)
     with pytest.raises(BrokenPromiseError):
         make(con, name="pub", kind="view", replace=True)
     assert everything(con) == before

@@ -178,7 +178,7 @@ def test_a_terminal_shows_the_loss_so_far_and_the_time_left(database: Path, tmp_
 def test_progress_is_quiet_where_nobody_looks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "QUIET_FOR", 0.0)
+    monkeypatch.setattr(bars, "QUIET_FOR", 0.0)
     with bars.bar(), run.running("method") as report:
         report(1, 2, loss=0.1)
     assert capsys.readouterr() == ("", "")

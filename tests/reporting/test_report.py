@@ -14,7 +14,7 @@ from sqlanon import samples
 from sqlanon.catalog.catalog import anon_schema
 from sqlanon.catalog.hierarchies import hierarchies
 from sqlanon.cli.main import main
-from sqlanon.comparison import charts
+from sqlanon.drawing import theme
 from sqlanon.engine.names import resolve
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.pipeline.attribute import attributes_of
@@ -250,7 +250,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
         raise SqlanonError("Pictures need matplotlib: pip install 'sqlanon[report]'")
 
     release = public(con)
-    monkeypatch.setattr(charts, "require_matplotlib", missing)
+    monkeypatch.setattr(theme, "require_matplotlib", missing)
     with pytest.raises(SqlanonError, match=r"pip install 'sqlanon\[report\]'"):
         release.report(tmp_path / "report.html")
 
