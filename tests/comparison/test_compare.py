@@ -7,7 +7,6 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,24 +29,7 @@ from sqlanon.udfs.methods import METHODS
 QUASI = ["age", "zip", "sex"]
 TWO = ["kacpc", "mondrian"]
 
-
-@pytest.fixture(scope="module")
-def loaded() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        yield connection
-
-
-@pytest.fixture
-def con(loaded: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-    samples.create(loaded, "patients")
-    sqlanon.create_hierarchy(loaded, "zip", prefix=True, replace=True)
-    yield loaded
-    for kind in ("view", "table"):
-        made = f"select {kind}_name from duckdb_{kind}s() where not internal and schema_name = 'main'"
-        for (name,) in loaded.execute(made).fetchall():
-            loaded.execute(f'drop {kind} "{name}"')
-    loaded.execute("delete from anon.comparisons; delete from anon.releases")
+pytestmark = pytest.mark.usefixtures("patients", "zip_prefixes")
 
 
 @pytest.fixture

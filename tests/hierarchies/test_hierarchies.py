@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,22 +29,6 @@ WORK_NODES = [
     (3, 2, "Federal", 0, 1, 1),
     (4, 2, "State", 0, 2, 2),
 ]
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[sqlanon.Connection]:
-    with sqlanon.connect() as connection:
-        yield connection
-
-
-@pytest.fixture
-def con(database: sqlanon.Connection) -> Iterator[sqlanon.Connection]:
-    """A connection whose schema and hierarchies are gone after the test."""
-    database.execute("create schema scratch")
-    with database.cursor() as connection:
-        connection.execute("use memory.scratch")
-        yield connection
-    database.execute("drop schema scratch cascade; delete from anon.hierarchies; delete from anon.hierarchy_nodes")
 
 
 def nodes(con: sqlanon.Connection, hierarchy: str) -> list[Any]:
@@ -97,10 +80,10 @@ def make_tables(con: sqlanon.Connection) -> None:
         "create hierarchy work as values ('Private', 'Private', '*'), ('Federal', 'Gov', '*'), ('State', 'Gov', '*')",
     ],
 )
-def test_a_statement_stores_the_tree(con: sqlanon.Connection, statement: str) -> None:
-    make_tables(con)
-    assert con.execute(statement).fetchall() == [("work", "tree", 3, 3)]
-    assert nodes(con, "work") == WORK_NODES
+def test_a_statement_stores_the_tree(scratch: sqlanon.Connection, statement: str) -> None:
+    make_tables(scratch)
+    assert scratch.execute(statement).fetchall() == [("work", "tree", 3, 3)]
+    assert nodes(scratch, "work") == WORK_NODES
 
 
 @pytest.mark.parametrize(
@@ -117,61 +100,63 @@ def test_a_statement_stores_the_tree(con: sqlanon.Connection, statement: str) ->
         {"table": "select * from work"},
     ],
 )
-def test_create_hierarchy_stores_the_tree(con: sqlanon.Connection, arguments: dict[str, Any]) -> None:
-    make_tables(con)
-    sqlanon.create_hierarchy(con, "work", **arguments)
-    assert nodes(con, "work") == WORK_NODES
+def test_create_hierarchy_stores_the_tree(scratch: sqlanon.Connection, arguments: dict[str, Any]) -> None:
+    make_tables(scratch)
+    sqlanon.create_hierarchy(scratch, "work", **arguments)
+    assert nodes(scratch, "work") == WORK_NODES
 
 
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
 @pytest.mark.parametrize("header", [[], [("workclass", "level 1", "level 2")]])
 @pytest.mark.parametrize(("start", "newline"), [("", "\n"), ("\ufeff", "\r\n")])
 def test_a_csv_is_read_whatever_its_delimiter_header_and_bom(
-    con: sqlanon.Connection, tmp_path: Path, delimiter: str, header: list[Any], start: str, newline: str
+    scratch: sqlanon.Connection, tmp_path: Path, delimiter: str, header: list[Any], start: str, newline: str
 ) -> None:
     file = tmp_path / "it's work.csv"
     lines = [delimiter.join(row) for row in [*header, *WORK]]
     file.write_text(start + newline.join([*lines, "", ""]), encoding="utf-8", newline="")
-    con.execute(f"create hierarchy work from '{str(file).replace(chr(39), chr(39) * 2)}'")
-    assert nodes(con, "work") == WORK_NODES
-    sqlanon.create_hierarchy(con, "same", csv=file)
-    assert nodes(con, "same") == WORK_NODES
+    scratch.execute(f"create hierarchy work from '{str(file).replace(chr(39), chr(39) * 2)}'")
+    assert nodes(scratch, "work") == WORK_NODES
+    sqlanon.create_hierarchy(scratch, "same", csv=file)
+    assert nodes(scratch, "same") == WORK_NODES
 
 
-def test_a_csv_may_quote_cells_that_hold_its_delimiter(con: sqlanon.Connection, tmp_path: Path) -> None:
+def test_a_csv_may_quote_cells_that_hold_its_delimiter(scratch: sqlanon.Connection, tmp_path: Path) -> None:
     file = tmp_path / "h.csv"
     file.write_text('"a, b",x,*\n"c ""d""",x,*\ne,y,*\n', encoding="utf-8")
-    sqlanon.create_hierarchy(con, "h", csv=file)
-    assert paths(con, "h") == {"a, b": ["x", "*"], 'c "d"': ["x", "*"], "e": ["y", "*"]}
+    sqlanon.create_hierarchy(scratch, "h", csv=file)
+    assert paths(scratch, "h") == {"a, b": ["x", "*"], 'c "d"': ["x", "*"], "e": ["y", "*"]}
 
 
-def test_a_csv_with_semicolons_may_have_commas_in_its_labels(con: sqlanon.Connection, tmp_path: Path) -> None:
+def test_a_csv_with_semicolons_may_have_commas_in_its_labels(scratch: sqlanon.Connection, tmp_path: Path) -> None:
     file = tmp_path / "h.csv"
     file.write_text("1;[0, 10[;[0, 20[;*\n12;[10, 20[;[0, 20[;*\n", encoding="utf-8")
-    sqlanon.create_hierarchy(con, "h", csv=file)
-    assert paths(con, "h") == {"1": ["[0, 10[", "[0, 20[", "*"], "12": ["[10, 20[", "[0, 20[", "*"]}
+    sqlanon.create_hierarchy(scratch, "h", csv=file)
+    assert paths(scratch, "h") == {"1": ["[0, 10[", "[0, 20[", "*"], "12": ["[10, 20[", "[0, 20[", "*"]}
 
 
 @pytest.mark.parametrize("leaf", ["a\nb", "a\u2028b", "a\x0cb", "a\x85b"])
-def test_a_csv_cell_may_hold_any_kind_of_line_break(con: sqlanon.Connection, tmp_path: Path, leaf: str) -> None:
+def test_a_csv_cell_may_hold_any_kind_of_line_break(scratch: sqlanon.Connection, tmp_path: Path, leaf: str) -> None:
     file = tmp_path / "h.csv"
     file.write_text(f'"{leaf}",x,*\nc,x,*\n', encoding="utf-8", newline="")
-    sqlanon.create_hierarchy(con, "h", csv=file)
-    assert paths(con, "h") == {leaf: ["x", "*"], "c": ["x", "*"]}
+    sqlanon.create_hierarchy(scratch, "h", csv=file)
+    assert paths(scratch, "h") == {leaf: ["x", "*"], "c": ["x", "*"]}
 
 
-def test_a_first_row_that_shares_a_label_with_the_others_is_no_header(con: sqlanon.Connection, tmp_path: Path) -> None:
+def test_a_first_row_that_shares_a_label_with_the_others_is_no_header(
+    scratch: sqlanon.Connection, tmp_path: Path
+) -> None:
     file = tmp_path / "h.csv"
     file.write_text("a;X;all\nb;X;*\nc;X;*\n", encoding="utf-8")
     with pytest.raises(HierarchyError, match=r"\(a, X, all\)"):
-        sqlanon.create_hierarchy(con, "h", csv=file)
+        sqlanon.create_hierarchy(scratch, "h", csv=file)
 
 
-def test_an_empty_csv_cell_skips_a_level(con: sqlanon.Connection, tmp_path: Path) -> None:
+def test_an_empty_csv_cell_skips_a_level(scratch: sqlanon.Connection, tmp_path: Path) -> None:
     file = tmp_path / "h.csv"
     file.write_text("a;x;*\nb;;*\n", encoding="utf-8")
-    sqlanon.create_hierarchy(con, "h", csv=file)
-    assert paths(con, "h") == {"a": ["x", "*"], "b": ["*"]}
+    sqlanon.create_hierarchy(scratch, "h", csv=file)
+    assert paths(scratch, "h") == {"a": ["x", "*"], "b": ["*"]}
 
 
 @pytest.mark.parametrize(
@@ -184,81 +169,81 @@ def test_an_empty_csv_cell_skips_a_level(con: sqlanon.Connection, tmp_path: Path
     ],
 )
 def test_a_csv_that_makes_no_hierarchy_is_refused(
-    con: sqlanon.Connection, tmp_path: Path, content: bytes, message: str
+    scratch: sqlanon.Connection, tmp_path: Path, content: bytes, message: str
 ) -> None:
     file = tmp_path / "h.csv"
     file.write_bytes(content)
     with pytest.raises(HierarchyError, match=message):
-        sqlanon.create_hierarchy(con, "h", csv=file)
-    assert catalog(con) == [[], []]
+        sqlanon.create_hierarchy(scratch, "h", csv=file)
+    assert catalog(scratch) == [[], []]
 
 
-def test_a_missing_csv_is_named(con: sqlanon.Connection) -> None:
+def test_a_missing_csv_is_named(scratch: sqlanon.Connection) -> None:
     with pytest.raises(HierarchyError, match=r"Cannot read 'nowhere\.csv': No such file"):
-        con.execute("create hierarchy h from 'nowhere.csv'")
+        scratch.execute("create hierarchy h from 'nowhere.csv'")
 
 
-def test_a_directory_is_no_csv(con: sqlanon.Connection, tmp_path: Path) -> None:
+def test_a_directory_is_no_csv(scratch: sqlanon.Connection, tmp_path: Path) -> None:
     with pytest.raises(HierarchyError, match="Cannot read"):
-        sqlanon.create_hierarchy(con, "h", csv=tmp_path)
+        sqlanon.create_hierarchy(scratch, "h", csv=tmp_path)
 
 
-def test_leaves_of_any_type_are_kept_as_their_text(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h as select i, i < 2, null, '*' from range(3) as r(i)")
-    assert paths(con, "h") == {"0": ["true", "*"], "1": ["true", "*"], "2": ["false", "*"]}
+def test_leaves_of_any_type_are_kept_as_their_text(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h as select i, i < 2, null, '*' from range(3) as r(i)")
+    assert paths(scratch, "h") == {"0": ["true", "*"], "1": ["true", "*"], "2": ["false", "*"]}
 
 
-def test_a_single_column_is_a_flat_hierarchy(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h as values ('a'), ('b')")
-    assert paths(con, "h") == {"a": ["*"], "b": ["*"]}
+def test_a_single_column_is_a_flat_hierarchy(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h as values ('a'), ('b')")
+    assert paths(scratch, "h") == {"a": ["*"], "b": ["*"]}
 
 
 @pytest.mark.parametrize("arguments", [{}, {"prefix": True, "dates": True}, {"rows": WORK, "table": "work"}])
-def test_exactly_one_way_must_be_given(con: sqlanon.Connection, arguments: dict[str, Any]) -> None:
+def test_exactly_one_way_must_be_given(scratch: sqlanon.Connection, arguments: dict[str, Any]) -> None:
     with pytest.raises(HierarchyError, match="Give exactly one of"):
-        sqlanon.create_hierarchy(con, "h", **arguments)
+        sqlanon.create_hierarchy(scratch, "h", **arguments)
 
 
 @pytest.mark.parametrize("name", ["", " "])
-def test_a_hierarchy_needs_a_name(con: sqlanon.Connection, name: str) -> None:
+def test_a_hierarchy_needs_a_name(scratch: sqlanon.Connection, name: str) -> None:
     with pytest.raises(HierarchyError, match="needs a name"):
-        sqlanon.create_hierarchy(con, name, prefix=True)
+        sqlanon.create_hierarchy(scratch, name, prefix=True)
 
 
-def test_a_flat_hierarchy_needs_its_column(con: sqlanon.Connection) -> None:
+def test_a_flat_hierarchy_needs_its_column(scratch: sqlanon.Connection) -> None:
     with pytest.raises(HierarchyError, match="needs its column"):
-        sqlanon.create_hierarchy(con, "h", flat=True)
+        sqlanon.create_hierarchy(scratch, "h", flat=True)
 
 
-def test_a_tree_is_not_made_on_a_column(con: sqlanon.Connection) -> None:
+def test_a_tree_is_not_made_on_a_column(scratch: sqlanon.Connection) -> None:
     with pytest.raises(HierarchyError, match="not with rows"):
-        sqlanon.create_hierarchy(con, "h", rows=WORK, on="t.c")
+        sqlanon.create_hierarchy(scratch, "h", rows=WORK, on="t.c")
 
 
-def test_edges_of_three_columns_are_refused(con: sqlanon.Connection) -> None:
-    make_tables(con)
+def test_edges_of_three_columns_are_refused(scratch: sqlanon.Connection) -> None:
+    make_tables(scratch)
     with pytest.raises(HierarchyError, match="'work' has 3 columns; edges are two"):
-        con.execute("create hierarchy h from edges work")
+        scratch.execute("create hierarchy h from edges work")
 
 
 @pytest.mark.parametrize(
     "statement", ["create hierarchy h from table wrok", "create hierarchy h using prefix on wrok.leaf"]
 )
-def test_an_unknown_table_is_refused_with_the_nearest(con: sqlanon.Connection, statement: str) -> None:
-    make_tables(con)
+def test_an_unknown_table_is_refused_with_the_nearest(scratch: sqlanon.Connection, statement: str) -> None:
+    make_tables(scratch)
     with pytest.raises(CatalogError, match=r"wrok.* does not exist\. Did you mean 'work'\?"):
-        con.execute(statement)
+        scratch.execute(statement)
 
 
-def test_an_unknown_column_is_refused_with_the_nearest(con: sqlanon.Connection) -> None:
-    make_tables(con)
+def test_an_unknown_column_is_refused_with_the_nearest(scratch: sqlanon.Connection) -> None:
+    make_tables(scratch)
     with pytest.raises(CatalogError, match=r"'leafs' is not in .*\(columns: leaf, level1, top\)\. Did you mean 'leaf'"):
-        con.execute("create hierarchy h flat on work.leafs")
+        scratch.execute("create hierarchy h flat on work.leafs")
 
 
-def test_a_column_without_its_table_is_refused(con: sqlanon.Connection) -> None:
+def test_a_column_without_its_table_is_refused(scratch: sqlanon.Connection) -> None:
     with pytest.raises(CatalogError, match=r"write table\.column"):
-        con.execute("create hierarchy h flat on leaf")
+        scratch.execute("create hierarchy h flat on leaf")
 
 
 REFUSED = [
@@ -277,15 +262,15 @@ REFUSED = [
 
 @pytest.mark.parametrize(("rows", "message"), REFUSED)
 def test_rows_that_are_no_tree_are_refused_with_the_offending_ones(
-    con: sqlanon.Connection, rows: list[Any], message: str
+    scratch: sqlanon.Connection, rows: list[Any], message: str
 ) -> None:
-    sqlanon.create_hierarchy(con, "kept", rows=WORK)
-    before = catalog(con)
+    sqlanon.create_hierarchy(scratch, "kept", rows=WORK)
+    before = catalog(scratch)
     with pytest.raises(HierarchyError, match=message):
-        sqlanon.create_hierarchy(con, "h", rows=rows)
+        sqlanon.create_hierarchy(scratch, "h", rows=rows)
     with pytest.raises(HierarchyError, match=message):
-        sqlanon.create_hierarchy(con, "kept", rows=rows, replace=True)
-    assert catalog(con) == before
+        sqlanon.create_hierarchy(scratch, "kept", rows=rows, replace=True)
+    assert catalog(scratch) == before
 
 
 REFUSED_EDGES = [
@@ -305,14 +290,14 @@ REFUSED_EDGES = [
 
 @pytest.mark.parametrize(("edges", "message"), REFUSED_EDGES)
 def test_edges_that_are_no_tree_are_refused_with_the_offending_ones(
-    con: sqlanon.Connection, edges: list[Any], message: str
+    scratch: sqlanon.Connection, edges: list[Any], message: str
 ) -> None:
-    con.execute("create table e (child varchar, parent varchar)")
+    scratch.execute("create table e (child varchar, parent varchar)")
     if edges:
-        con.executemany("insert into e values (?, ?)", edges)
+        scratch.executemany("insert into e values (?, ?)", edges)
     with pytest.raises(HierarchyError, match=message):
-        con.execute("create hierarchy h from edges e")
-    assert catalog(con) == [[], []]
+        scratch.execute("create hierarchy h from edges e")
+    assert catalog(scratch) == [[], []]
 
 
 def test_many_offending_rows_are_counted_not_listed() -> None:
@@ -320,10 +305,12 @@ def test_many_offending_rows_are_counted_not_listed() -> None:
         tree_from_paths([(f"a{top}", str(top)) for top in range(8)])
 
 
-def test_unbalanced_trees_keep_their_shape(con: sqlanon.Connection) -> None:
-    con.execute("create table e as from (values ('b', '*'), ('x', '*'), ('y', 'x'), ('a', 'y'), ('c', 'x')) as e(c, p)")
-    con.execute("create hierarchy h from edges e")
-    assert nodes(con, "h") == [
+def test_unbalanced_trees_keep_their_shape(scratch: sqlanon.Connection) -> None:
+    scratch.execute(
+        "create table e as from (values ('b', '*'), ('x', '*'), ('y', 'x'), ('a', 'y'), ('c', 'x')) as e(c, p)"
+    )
+    scratch.execute("create hierarchy h from edges e")
+    assert nodes(scratch, "h") == [
         (0, None, "*", 3, 0, 2),
         (1, 0, "b", 2, 0, 0),
         (2, 0, "x", 2, 1, 2),
@@ -417,15 +404,15 @@ def test_random_paths_make_the_tree_that_their_edges_make(parents: list[int], ra
     }
 
 
-def test_the_catalog_is_readable_from_python(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    (row,) = con.execute("from anon.hierarchies").fetchall()
+def test_the_catalog_is_readable_from_python(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    (row,) = scratch.execute("from anon.hierarchies").fetchall()
     assert row[:5] == ("work", "tree", "{}", 3, 3)
 
 
-def test_the_tree_is_printed_in_depth_first_order(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "Work", rows=WORK)
-    assert con.execute("from anon.hierarchy_tree('wORK')").fetchall() == [
+def test_the_tree_is_printed_in_depth_first_order(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "Work", rows=WORK)
+    assert scratch.execute("from anon.hierarchy_tree('wORK')").fetchall() == [
         ("*", 3),
         ("  Private", 1),
         ("  Gov", 2),
@@ -434,10 +421,10 @@ def test_the_tree_is_printed_in_depth_first_order(con: sqlanon.Connection) -> No
     ]
 
 
-def test_intervals_of_whole_numbers_are_printed_with_both_ends(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([17, 18, 19, 20, 25, 79, 80, 99]) as age")
-    con.execute("create hierarchy age using intervals (5, 10) below 18 above 80 on t.age")
-    assert paths(con, "age") == {
+def test_intervals_of_whole_numbers_are_printed_with_both_ends(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([17, 18, 19, 20, 25, 79, 80, 99]) as age")
+    scratch.execute("create hierarchy age using intervals (5, 10) below 18 above 80 on t.age")
+    assert paths(scratch, "age") == {
         "17": ["<18", "*"],
         "18": ["[18-19]", "*"],
         "19": ["[18-19]", "*"],
@@ -449,10 +436,10 @@ def test_intervals_of_whole_numbers_are_printed_with_both_ends(con: sqlanon.Conn
     }
 
 
-def test_intervals_of_negative_numbers_count_from_the_anchor(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([-11, -7, -6, -2, -1, 0, 4]) as v")
-    sqlanon.create_hierarchy(con, "v", intervals=[5, 10], anchor=-1, on="t.v")
-    assert paths(con, "v") == {
+def test_intervals_of_negative_numbers_count_from_the_anchor(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([-11, -7, -6, -2, -1, 0, 4]) as v")
+    sqlanon.create_hierarchy(scratch, "v", intervals=[5, 10], anchor=-1, on="t.v")
+    assert paths(scratch, "v") == {
         "-11": ["[-11--7]", "[-11--2]", "*"],
         "-7": ["[-11--7]", "[-11--2]", "*"],
         "-6": ["[-6--2]", "[-11--2]", "*"],
@@ -463,10 +450,10 @@ def test_intervals_of_negative_numbers_count_from_the_anchor(con: sqlanon.Connec
     }
 
 
-def test_intervals_of_decimals_are_printed_half_open(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([-0.25, 0.0, 0.5, 0.75]::decimal(4, 2)[]) as v")
-    sqlanon.create_hierarchy(con, "v", intervals=[0.5, 1], on="t.v")
-    assert paths(con, "v") == {
+def test_intervals_of_decimals_are_printed_half_open(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([-0.25, 0.0, 0.5, 0.75]::decimal(4, 2)[]) as v")
+    sqlanon.create_hierarchy(scratch, "v", intervals=[0.5, 1], on="t.v")
+    assert paths(scratch, "v") == {
         "-0.25": ["[-0.5-0)", "[-1-0)", "*"],
         "0.00": ["[0-0.5)", "[0-1)", "*"],
         "0.50": ["[0.5-1)", "[0-1)", "*"],
@@ -474,10 +461,10 @@ def test_intervals_of_decimals_are_printed_half_open(con: sqlanon.Connection) ->
     }
 
 
-def test_intervals_of_one_are_the_numbers_themselves(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([1, 2]) as v")
-    sqlanon.create_hierarchy(con, "v", intervals=[1, 2], on="t.v")
-    assert paths(con, "v") == {"1": ["[0-1]", "*"], "2": ["[2-3]", "*"]}
+def test_intervals_of_one_are_the_numbers_themselves(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([1, 2]) as v")
+    sqlanon.create_hierarchy(scratch, "v", intervals=[1, 2], on="t.v")
+    assert paths(scratch, "v") == {"1": ["[0-1]", "*"], "2": ["[2-3]", "*"]}
 
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
@@ -512,13 +499,13 @@ INTERVALS = [
 
 @pytest.mark.parametrize(("type_name", "value", "numbers", "arguments"), INTERVALS)
 def test_every_printed_interval_contains_its_values(
-    con: sqlanon.Connection, type_name: str, value: str, numbers: str, arguments: dict[str, Any]
+    scratch: sqlanon.Connection, type_name: str, value: str, numbers: str, arguments: dict[str, Any]
 ) -> None:
-    con.execute(f"create table t as select cast({value} as {type_name}) as v from {numbers} as r(i)")
-    sqlanon.create_hierarchy(con, "v", **arguments, on="t.v")
+    scratch.execute(f"create table t as select cast({value} as {type_name}) as v from {numbers} as r(i)")
+    sqlanon.create_hierarchy(scratch, "v", **arguments, on="t.v")
     wrong = {
         leaf: above
-        for leaf, above in paths(con, "v").items()
+        for leaf, above in paths(scratch, "v").items()
         if not all(contains(label, Decimal(leaf)) for label in above)
     }
     assert wrong == {}
@@ -526,11 +513,11 @@ def test_every_printed_interval_contains_its_values(
 
 @pytest.mark.parametrize(("type_name", "value", "numbers", "arguments"), INTERVALS)
 def test_every_released_interval_contains_its_values(
-    con: sqlanon.Connection, type_name: str, value: str, numbers: str, arguments: dict[str, Any]
+    scratch: sqlanon.Connection, type_name: str, value: str, numbers: str, arguments: dict[str, Any]
 ) -> None:
-    con.execute(f"create table t as select cast({value} as {type_name}) as v from {numbers} as r(i)")
-    sqlanon.create_hierarchy(con, "v", **arguments)
-    released = sqlanon.anonymize(con, "select v, v::varchar as was from t", quasi="v", unsafe_keep="was", k=2)
+    scratch.execute(f"create table t as select cast({value} as {type_name}) as v from {numbers} as r(i)")
+    sqlanon.create_hierarchy(scratch, "v", **arguments)
+    released = sqlanon.anonymize(scratch, "select v, v::varchar as was from t", quasi="v", unsafe_keep="was", k=2)
     wrong = [row for row in released.relation().fetchall() if not contains(row[0], Decimal(row[1]))]
     assert wrong == []
 
@@ -558,38 +545,40 @@ def test_every_released_interval_contains_its_values(
     ],
 )
 def test_intervals_that_make_no_hierarchy_are_refused(
-    con: sqlanon.Connection, arguments: dict[str, Any], message: str
+    scratch: sqlanon.Connection, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(HierarchyError, match=message):
-        sqlanon.create_hierarchy(con, "h", **arguments)
-    assert catalog(con) == [[], []]
+        sqlanon.create_hierarchy(scratch, "h", **arguments)
+    assert catalog(scratch) == [[], []]
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_intervals_on_a_column_that_holds_no_finite_number_somewhere_are_refused(
-    con: sqlanon.Connection, value: str
+    scratch: sqlanon.Connection, value: str
 ) -> None:
-    con.execute(f"create table t as select unnest([1.0::double, 2.0::double, '{value}'::double]) as v")
+    scratch.execute(f"create table t as select unnest([1.0::double, 2.0::double, '{value}'::double]) as v")
     with pytest.raises(SqlanonError, match="infinite"):
-        con.execute("create hierarchy v using intervals (5) on t.v")
-    assert catalog(con) == [[], []]
+        scratch.execute("create hierarchy v using intervals (5) on t.v")
+    assert catalog(scratch) == [[], []]
 
 
 @pytest.mark.parametrize("extra", [{"anchor": 5}, {"below": 18}, {"above": 80}])
-def test_bounds_without_intervals_are_refused(con: sqlanon.Connection, extra: dict[str, Any]) -> None:
+def test_bounds_without_intervals_are_refused(scratch: sqlanon.Connection, extra: dict[str, Any]) -> None:
     with pytest.raises(HierarchyError, match="intervals"):
-        sqlanon.create_hierarchy(con, "h", prefix=True, **extra)
+        sqlanon.create_hierarchy(scratch, "h", prefix=True, **extra)
 
 
-def test_widths_written_as_decimals_nest_as_written(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h using intervals (0.1, 0.3, 0.6)")
-    assert con.execute("select kind, height, leaves from anon.hierarchies").fetchall() == [("intervals", None, None)]
+def test_widths_written_as_decimals_nest_as_written(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h using intervals (0.1, 0.3, 0.6)")
+    assert scratch.execute("select kind, height, leaves from anon.hierarchies").fetchall() == [
+        ("intervals", None, None)
+    ]
 
 
-def test_prefixes_of_codes_end_in_stars(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest(['4350', '4351', '4400']) as zip")
-    con.execute("create hierarchy zip using prefix on t.zip")
-    assert paths(con, "zip") == {
+def test_prefixes_of_codes_end_in_stars(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest(['4350', '4351', '4400']) as zip")
+    scratch.execute("create hierarchy zip using prefix on t.zip")
+    assert paths(scratch, "zip") == {
         "4350": ["435*", "43**", "4***", "*"],
         "4351": ["435*", "43**", "4***", "*"],
         "4400": ["440*", "44**", "4***", "*"],
@@ -600,10 +589,10 @@ def starts(label: str, value: str) -> bool:
     return value.startswith(label.rstrip("*"))
 
 
-def test_prefixes_of_codes_of_different_length_are_prefixes(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest(['4', '43', '4350', '5', '52', '52å0']) as zip")
-    con.execute("create hierarchy zip using prefix on t.zip")
-    assert all(starts(label, leaf) for leaf, above in paths(con, "zip").items() for label in above)
+def test_prefixes_of_codes_of_different_length_are_prefixes(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest(['4', '43', '4350', '5', '52', '52å0']) as zip")
+    scratch.execute("create hierarchy zip using prefix on t.zip")
+    assert all(starts(label, leaf) for leaf, above in paths(scratch, "zip").items() for label in above)
 
 
 CODES = st.lists(st.text(alphabet="124", min_size=1, max_size=4), min_size=4)
@@ -622,165 +611,169 @@ def test_every_released_prefix_is_a_prefix_of_its_codes(
     assert [row for row in made.relation().fetchall() if not starts(*row)] == []
 
 
-def test_whole_numbers_of_different_length_get_prefixes_of_their_own(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([5, 43, 52, 430, 431, 52, 5, 43]) as code")
-    sqlanon.create_hierarchy(con, "code", prefix=True)
+def test_whole_numbers_of_different_length_get_prefixes_of_their_own(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([5, 43, 52, 430, 431, 52, 5, 43]) as code")
+    sqlanon.create_hierarchy(scratch, "code", prefix=True)
     for k in (2, 3, 4):
         source = "select code, code::varchar as was from t"
-        released = sqlanon.anonymize(con, source, quasi="code", unsafe_keep="was", k=k)
+        released = sqlanon.anonymize(scratch, source, quasi="code", unsafe_keep="was", k=k)
         assert [row for row in released.relation().fetchall() if not starts(*row)] == []
 
 
-def test_enum_codes_get_prefixes_of_their_own_whatever_the_enums_order(con: sqlanon.Connection) -> None:
-    con.execute("create type code as enum ('43', '52', '44', '51')")
-    con.execute("create table t as select unnest(['43', '52', '44', '51'])::code as code")
-    sqlanon.create_hierarchy(con, "code", prefix=True)
+def test_enum_codes_get_prefixes_of_their_own_whatever_the_enums_order(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create type code as enum ('43', '52', '44', '51')")
+    scratch.execute("create table t as select unnest(['43', '52', '44', '51'])::code as code")
+    sqlanon.create_hierarchy(scratch, "code", prefix=True)
     source = "select code, code::varchar as was from t"
-    released = sqlanon.anonymize(con, source, quasi="code", unsafe_keep="was", k=2)
+    released = sqlanon.anonymize(scratch, source, quasi="code", unsafe_keep="was", k=2)
     assert [row for row in released.relation().fetchall() if not starts(*row)] == []
 
 
-def test_dates_rise_by_month_quarter_year_and_decade(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([date '1999-12-31', date '2000-01-01']) as born")
-    con.execute("create hierarchy born using dates on t.born")
-    assert paths(con, "born") == {
+def test_dates_rise_by_month_quarter_year_and_decade(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([date '1999-12-31', date '2000-01-01']) as born")
+    scratch.execute("create hierarchy born using dates on t.born")
+    assert paths(scratch, "born") == {
         "1999-12-31": ["1999-12", "1999-Q4", "1999", "1990s", "*"],
         "2000-01-01": ["2000-01", "2000-Q1", "2000", "2000s", "*"],
     }
 
 
 @pytest.mark.parametrize("type_name", ["timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"])
-def test_timestamps_rise_by_day_first(con: sqlanon.Connection, type_name: str) -> None:
-    con.execute(f"create table t as select '2024-05-06 07:08:09'::{type_name} as seen")
-    sqlanon.create_hierarchy(con, "seen", dates=True, on="t.seen")
-    assert paths(con, "seen") == {"2024-05-06 07:08:09": ["2024-05-06", "2024-05", "2024-Q2", "2024", "2020s", "*"]}
+def test_timestamps_rise_by_day_first(scratch: sqlanon.Connection, type_name: str) -> None:
+    scratch.execute(f"create table t as select '2024-05-06 07:08:09'::{type_name} as seen")
+    sqlanon.create_hierarchy(scratch, "seen", dates=True, on="t.seen")
+    assert paths(scratch, "seen") == {"2024-05-06 07:08:09": ["2024-05-06", "2024-05", "2024-Q2", "2024", "2020s", "*"]}
 
 
-def test_a_released_date_is_the_part_that_its_class_shares(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest(['2024-01-01', '2024-01-09', '1999-05-05', '1999-08-08'])::date as d")
-    con.execute("create hierarchy parts using dates")
+def test_a_released_date_is_the_part_that_its_class_shares(scratch: sqlanon.Connection) -> None:
+    scratch.execute(
+        "create table t as select unnest(['2024-01-01', '2024-01-09', '1999-05-05', '1999-08-08'])::date as d"
+    )
+    scratch.execute("create hierarchy parts using dates")
     sql = "select distinct d from anon.anonymize('t', quasi := ['d'], k := 2, hierarchies := MAP {'d': 'parts'})"
-    assert sorted(con.execute(sql).fetchall()) == [("1999",), ("2024-01",)]
+    assert sorted(scratch.execute(sql).fetchall()) == [("1999",), ("2024-01",)]
 
 
-def test_a_flat_hierarchy_puts_every_value_under_the_top_and_leaves_null_out(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest(['a', 'b', null, 'a']) as c")
-    con.execute("create hierarchy c flat on t.c")
-    assert paths(con, "c") == {"a": ["*"], "b": ["*"]}
+def test_a_flat_hierarchy_puts_every_value_under_the_top_and_leaves_null_out(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest(['a', 'b', null, 'a']) as c")
+    scratch.execute("create hierarchy c flat on t.c")
+    assert paths(scratch, "c") == {"a": ["*"], "b": ["*"]}
 
 
-def test_a_rule_on_a_column_without_values_is_refused(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select null::integer as c")
+def test_a_rule_on_a_column_without_values_is_refused(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select null::integer as c")
     with pytest.raises(HierarchyError, match=r"Column 't\.c' holds no values"):
-        con.execute("create hierarchy c using intervals (5) on t.c")
+        scratch.execute("create hierarchy c using intervals (5) on t.c")
 
 
 @pytest.mark.parametrize(
     ("rule", "column"),
     [("intervals (5)", "word"), ("intervals (5)", "day"), ("dates", "word"), ("dates", "number"), ("prefix", "day")],
 )
-def test_a_rule_that_does_not_fit_the_columns_type_is_refused(con: sqlanon.Connection, rule: str, column: str) -> None:
-    con.execute("create table t as select 'x' as word, 1 as number, date '2024-01-01' as day from range(4)")
+def test_a_rule_that_does_not_fit_the_columns_type_is_refused(
+    scratch: sqlanon.Connection, rule: str, column: str
+) -> None:
+    scratch.execute("create table t as select 'x' as word, 1 as number, date '2024-01-01' as day from range(4)")
     with pytest.raises(PolicyError, match=f"does not fit column '{column}'"):
-        con.execute(f"create hierarchy h using {rule} on t.{column}")
-    con.execute(f"create hierarchy h using {rule}")
+        scratch.execute(f"create hierarchy h using {rule} on t.{column}")
+    scratch.execute(f"create hierarchy h using {rule}")
     with pytest.raises(PolicyError, match=f"Hierarchy 'h' .* does not fit column '{column}'"):
-        sqlanon.anonymize(con, "t", quasi=column, k=2, hierarchies={column: "h"})
+        sqlanon.anonymize(scratch, "t", quasi=column, k=2, hierarchies={column: "h"})
 
 
 STRANGE = ['a "b" c; drop', "größe 🦆", "it's", "a.b", "select", "-- x", "$1", "{nodes}", "%s"]
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_a_hierarchy_may_have_any_name(con: sqlanon.Connection, name: str) -> None:
+def test_a_hierarchy_may_have_any_name(scratch: sqlanon.Connection, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'
-    con.execute(f"create hierarchy {quoted} as values ('a', 'x', '*'), ('b', 'x', '*'), ('c', 'y', '*')")
-    assert con.execute("select name from anon.hierarchies").fetchall() == [(name,)]
-    con.execute(f"create table t ({quoted} varchar)")
-    con.execute("insert into t values ('a'), ('b'), ('c'), ('c')")
-    released = sqlanon.anonymize(con, "t", quasi=[name], k=2, hierarchies={name: name})
+    scratch.execute(f"create hierarchy {quoted} as values ('a', 'x', '*'), ('b', 'x', '*'), ('c', 'y', '*')")
+    assert scratch.execute("select name from anon.hierarchies").fetchall() == [(name,)]
+    scratch.execute(f"create table t ({quoted} varchar)")
+    scratch.execute("insert into t values ('a'), ('b'), ('c'), ('c')")
+    released = sqlanon.anonymize(scratch, "t", quasi=[name], k=2, hierarchies={name: name})
     assert sorted(released.relation().fetchall()) == [("c",), ("c",), ("x",), ("x",)]
-    assert con.execute("from anon.hierarchy_gaps('t', $1, $1)", [name]).fetchall() == []
-    con.execute(f"drop hierarchy {quoted}")
-    assert catalog(con) == [[], []]
+    assert scratch.execute("from anon.hierarchy_gaps('t', $1, $1)", [name]).fetchall() == []
+    scratch.execute(f"drop hierarchy {quoted}")
+    assert catalog(scratch) == [[], []]
 
 
 @pytest.mark.parametrize("label", [*STRANGE, "", " ", "*", "NULL", "a\nb"])
-def test_a_leaf_may_have_any_label(con: sqlanon.Connection, label: str) -> None:
-    sqlanon.create_hierarchy(con, "c", rows=[(label, "*"), ("other", "*")])
-    con.execute("create table t (c varchar)")
-    con.executemany("insert into t values (?)", [[label]] * 2)
-    assert sqlanon.anonymize(con, "t", quasi="c", k=2).relation().fetchall() == [(label,)] * 2
+def test_a_leaf_may_have_any_label(scratch: sqlanon.Connection, label: str) -> None:
+    sqlanon.create_hierarchy(scratch, "c", rows=[(label, "*"), ("other", "*")])
+    scratch.execute("create table t (c varchar)")
+    scratch.executemany("insert into t values (?)", [[label]] * 2)
+    assert sqlanon.anonymize(scratch, "t", quasi="c", k=2).relation().fetchall() == [(label,)] * 2
 
 
-def test_a_table_and_column_may_have_any_name(con: sqlanon.Connection) -> None:
+def test_a_table_and_column_may_have_any_name(scratch: sqlanon.Connection) -> None:
     table, column = '"t; ""1"".x"', '"c \'ü\' ""q"" .y"'
-    con.execute(f"create table {table} ({column} varchar)")
-    con.execute(f"insert into {table} values ('a')")
-    con.execute(f"create hierarchy h flat on {table}.{column}")
-    assert paths(con, "h") == {"a": ["*"]}
+    scratch.execute(f"create table {table} ({column} varchar)")
+    scratch.execute(f"insert into {table} values ('a')")
+    scratch.execute(f"create hierarchy h flat on {table}.{column}")
+    assert paths(scratch, "h") == {"a": ["*"]}
 
 
-def test_a_hierarchy_that_exists_is_not_overwritten(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    before = catalog(con)
+def test_a_hierarchy_that_exists_is_not_overwritten(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    before = catalog(scratch)
     with pytest.raises(CatalogError, match="Hierarchy 'WORK' exists already"):
-        con.execute("create hierarchy WORK using prefix")
-    assert catalog(con) == before
+        scratch.execute("create hierarchy WORK using prefix")
+    assert catalog(scratch) == before
 
 
-def test_a_refused_duplicate_changes_nothing_in_the_callers_transaction(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    before = catalog(con)
-    con.execute("begin")
+def test_a_refused_duplicate_changes_nothing_in_the_callers_transaction(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    before = catalog(scratch)
+    scratch.execute("begin")
     with pytest.raises(CatalogError, match="exists already"):
-        sqlanon.create_hierarchy(con, "work", prefix=True)
-    con.execute("commit")
-    assert catalog(con) == before
+        sqlanon.create_hierarchy(scratch, "work", prefix=True)
+    scratch.execute("commit")
+    assert catalog(scratch) == before
 
 
-def test_or_replace_replaces_whatever_the_case(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    con.execute("create or replace hierarchy WORK as values ('a', '*')")
-    assert con.execute("select name, height, leaves from anon.hierarchies").fetchall() == [("WORK", 2, 1)]
-    assert con.execute("select distinct name from anon.hierarchy_nodes").fetchall() == [("WORK",)]
+def test_or_replace_replaces_whatever_the_case(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    scratch.execute("create or replace hierarchy WORK as values ('a', '*')")
+    assert scratch.execute("select name, height, leaves from anon.hierarchies").fetchall() == [("WORK", 2, 1)]
+    assert scratch.execute("select distinct name from anon.hierarchy_nodes").fetchall() == [("WORK",)]
 
 
-def test_or_replace_makes_what_is_not_there(con: sqlanon.Connection) -> None:
-    con.execute("create or replace hierarchy h using prefix")
-    assert con.execute("select name, kind from anon.hierarchies").fetchall() == [("h", "prefix")]
+def test_or_replace_makes_what_is_not_there(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create or replace hierarchy h using prefix")
+    assert scratch.execute("select name, kind from anon.hierarchies").fetchall() == [("h", "prefix")]
 
 
-def test_a_rolled_back_hierarchy_is_gone(con: sqlanon.Connection) -> None:
-    con.execute("begin")
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    assert len(nodes(con, "work")) == 5
-    con.execute("rollback")
-    assert catalog(con) == [[], []]
+def test_a_rolled_back_hierarchy_is_gone(scratch: sqlanon.Connection) -> None:
+    scratch.execute("begin")
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    assert len(nodes(scratch, "work")) == 5
+    scratch.execute("rollback")
+    assert catalog(scratch) == [[], []]
 
 
-def test_dropping_takes_the_nodes_along_whatever_the_case(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    sqlanon.create_hierarchy(con, "zip", prefix=True)
-    assert con.execute("drop hierarchy WORK").fetchall() == [("WORK",)]
-    sqlanon.drop_hierarchy(con, "Zip")
-    assert catalog(con) == [[], []]
+def test_dropping_takes_the_nodes_along_whatever_the_case(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    sqlanon.create_hierarchy(scratch, "zip", prefix=True)
+    assert scratch.execute("drop hierarchy WORK").fetchall() == [("WORK",)]
+    sqlanon.drop_hierarchy(scratch, "Zip")
+    assert catalog(scratch) == [[], []]
 
 
-def test_dropping_what_is_not_there_is_refused_with_the_nearest(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
+def test_dropping_what_is_not_there_is_refused_with_the_nearest(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
     with pytest.raises(CatalogError, match=r"Unknown hierarchy 'wrok' \(hierarchies: work\)\. Did you mean 'work'\?"):
-        con.execute("drop hierarchy wrok")
+        scratch.execute("drop hierarchy wrok")
     with pytest.raises(CatalogError, match="Unknown hierarchy"):
-        sqlanon.drop_hierarchy(con, "wrok")
+        sqlanon.drop_hierarchy(scratch, "wrok")
 
 
-def test_if_exists_drops_what_is_there_and_accepts_what_is_not(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h using prefix")
-    con.execute("drop hierarchy if exists h")
-    con.execute("drop hierarchy if exists h")
-    sqlanon.drop_hierarchy(con, "h", missing_ok=True)
-    assert catalog(con) == [[], []]
+def test_if_exists_drops_what_is_there_and_accepts_what_is_not(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h using prefix")
+    scratch.execute("drop hierarchy if exists h")
+    scratch.execute("drop hierarchy if exists h")
+    sqlanon.drop_hierarchy(scratch, "h", missing_ok=True)
+    assert catalog(scratch) == [[], []]
 
 
 def test_hierarchies_are_refused_on_a_connection_without_sqlanon() -> None:
@@ -793,103 +786,105 @@ def gaps(con: sqlanon.Connection, column: str, hierarchy: str) -> list[Any]:
     return rows
 
 
-def test_gaps_of_a_tree_are_the_values_that_are_no_leaf_with_their_counts(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    con.execute("create table t as select unnest(['Private', 'Gov', 'x', 'x', 'State', null, '*', 'federal']) as c")
-    assert gaps(con, "c", "work") == [("x", 2), ("*", 1), ("Gov", 1), ("federal", 1)]
-    assert gaps(con, "C", "WORK") == gaps(con, "c", "work")
+def test_gaps_of_a_tree_are_the_values_that_are_no_leaf_with_their_counts(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    scratch.execute("create table t as select unnest(['Private', 'Gov', 'x', 'x', 'State', null, '*', 'federal']) as c")
+    assert gaps(scratch, "c", "work") == [("x", 2), ("*", 1), ("Gov", 1), ("federal", 1)]
+    assert gaps(scratch, "C", "WORK") == gaps(scratch, "c", "work")
 
 
-def test_gaps_of_intervals_are_what_is_no_finite_number(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h using intervals (5)")
-    con.execute("create table t as select unnest(['1', '2.5', '-1e3', 'x', 'x', 'nan', 'inf', '', null]) as c")
-    assert gaps(con, "c", "h") == [("x", 2), ("", 1), ("inf", 1), ("nan", 1)]
+def test_gaps_of_intervals_are_what_is_no_finite_number(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h using intervals (5)")
+    scratch.execute("create table t as select unnest(['1', '2.5', '-1e3', 'x', 'x', 'nan', 'inf', '', null]) as c")
+    assert gaps(scratch, "c", "h") == [("x", 2), ("", 1), ("inf", 1), ("nan", 1)]
 
 
-def test_gaps_of_dates_are_what_is_no_finite_date(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h using dates")
-    con.execute("create table t as select unnest(['2024-01-31', '2024-01-32', 'infinity', 'x', null]) as c")
-    assert gaps(con, "c", "h") == [("2024-01-32", 1), ("infinity", 1), ("x", 1)]
+def test_gaps_of_dates_are_what_is_no_finite_date(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h using dates")
+    scratch.execute("create table t as select unnest(['2024-01-31', '2024-01-32', 'infinity', 'x', null]) as c")
+    assert gaps(scratch, "c", "h") == [("2024-01-32", 1), ("infinity", 1), ("x", 1)]
 
 
-def test_a_prefix_has_no_gaps(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h using prefix")
-    con.execute("create table t as select unnest(['4350', '', null]) as c")
-    assert gaps(con, "c", "h") == []
+def test_a_prefix_has_no_gaps(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h using prefix")
+    scratch.execute("create table t as select unnest(['4350', '', null]) as c")
+    assert gaps(scratch, "c", "h") == []
 
 
 @pytest.mark.parametrize("rows", ["select 'a' as c", "select null::varchar as c", "select 'a' as c limit 0"])
-def test_gaps_of_an_unknown_hierarchy_are_an_error(con: sqlanon.Connection, rows: str) -> None:
-    con.execute(f"create table t as {rows}")
+def test_gaps_of_an_unknown_hierarchy_are_an_error(scratch: sqlanon.Connection, rows: str) -> None:
+    scratch.execute(f"create table t as {rows}")
     with pytest.raises(duckdb.Error, match="There is no hierarchy 'nope'"):
-        gaps(con, "c", "nope")
+        gaps(scratch, "c", "nope")
 
 
-def test_gaps_of_an_unknown_column_or_table_are_an_error(con: sqlanon.Connection) -> None:
-    con.execute("create hierarchy h using prefix")
+def test_gaps_of_an_unknown_column_or_table_are_an_error(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create hierarchy h using prefix")
     with pytest.raises(duckdb.Error, match="does not exist"):
-        gaps(con, "c", "h")
-    con.execute("create table t as select 1 as a")
+        gaps(scratch, "c", "h")
+    scratch.execute("create table t as select 1 as a")
     with pytest.raises(duckdb.BinderException, match='"nope"'):
-        gaps(con, "nope", "h")
+        gaps(scratch, "nope", "h")
 
 
-def test_running_with_gaps_is_an_error_that_counts_them_and_changes_nothing(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    con.execute("create table t as select unnest(['Private', 'Private', 'secret1', 'secret2', 'secret2']) as job")
-    before = con.execute("select database_name, table_name from duckdb_tables() order by all").fetchall()
+def test_running_with_gaps_is_an_error_that_counts_them_and_changes_nothing(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    scratch.execute("create table t as select unnest(['Private', 'Private', 'secret1', 'secret2', 'secret2']) as job")
+    before = scratch.execute("select database_name, table_name from duckdb_tables() order by all").fetchall()
     message = r"2 of the values of column 'job' .*'work'.*anon\.hierarchy_gaps\('.*', 'job', 'work'\)"
     with pytest.raises(SqlanonError, match=message) as caught:
-        con.execute("create anonymized view v as from t options (quasi = [job], k = 2, hierarchies = {job: work})")
+        scratch.execute("create anonymized view v as from t options (quasi = [job], k = 2, hierarchies = {job: work})")
     assert "secret" not in str(caught.value)
     with pytest.raises(duckdb.Error, match=message):
-        con.execute(
+        scratch.execute(
             "create table u as from anon.anonymize('t', quasi := ['job'], k := 2, hierarchies := MAP {'job': 'work'})"
         )
-    assert con.execute("select database_name, table_name from duckdb_tables() order by all").fetchall() == before
-    assert con.execute("from anon.releases").fetchall() == []
+    assert scratch.execute("select database_name, table_name from duckdb_tables() order by all").fetchall() == before
+    assert scratch.execute("from anon.releases").fetchall() == []
 
 
 def released(con: sqlanon.Connection, options: str) -> list[Any]:
     return sorted(con.execute(f"from anon.anonymize('t', k := 2, {options})").fetchall(), key=str)
 
 
-def test_a_column_takes_the_hierarchy_of_its_name_whatever_the_case(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([21, 24]) as Age")
-    con.execute("create hierarchy aGE using intervals (5)")
-    assert released(con, "quasi := ['age']") == [("[20-24]",)] * 2
+def test_a_column_takes_the_hierarchy_of_its_name_whatever_the_case(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([21, 24]) as Age")
+    scratch.execute("create hierarchy aGE using intervals (5)")
+    assert released(scratch, "quasi := ['age']") == [("[20-24]",)] * 2
 
 
-def test_one_hierarchy_serves_several_columns(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([21, 24]) as a, unnest([7, 8]) as b")
-    con.execute("create hierarchy fives using intervals (5)")
+def test_one_hierarchy_serves_several_columns(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([21, 24]) as a, unnest([7, 8]) as b")
+    scratch.execute("create hierarchy fives using intervals (5)")
     options = "quasi := ['a', 'b'], hierarchies := MAP {'a': 'fives', 'B': 'FIVES'}"
-    assert released(con, options) == [("[20-24]", "[5-9]")] * 2
+    assert released(scratch, options) == [("[20-24]", "[5-9]")] * 2
 
 
-def test_one_stored_tree_serves_several_columns(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "work", rows=WORK)
-    con.execute("create table t as select unnest(['Federal', 'State']) as now, unnest(['State', 'Private']) as before")
+def test_one_stored_tree_serves_several_columns(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "work", rows=WORK)
+    scratch.execute(
+        "create table t as select unnest(['Federal', 'State']) as now, unnest(['State', 'Private']) as before"
+    )
     options = "quasi := ['now', 'before'], hierarchies := MAP {'now': 'work', 'before': 'work'}"
-    assert released(con, options) == [("Gov", "*")] * 2
+    assert released(scratch, options) == [("Gov", "*")] * 2
 
 
-def test_a_hierarchy_bound_to_null_is_none(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([21, 24]) as age")
-    con.execute("create hierarchy age using intervals (5)")
-    assert released(con, "quasi := ['age'], hierarchies := MAP {'age': NULL}") == [("[21-24]",)] * 2
-    made = sqlanon.anonymize(con, "t", quasi="age", k=2, hierarchies={"age": None})
+def test_a_hierarchy_bound_to_null_is_none(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([21, 24]) as age")
+    scratch.execute("create hierarchy age using intervals (5)")
+    assert released(scratch, "quasi := ['age'], hierarchies := MAP {'age': NULL}") == [("[21-24]",)] * 2
+    made = sqlanon.anonymize(scratch, "t", quasi="age", k=2, hierarchies={"age": None})
     assert made.relation().fetchall() == [("[21-24]",)] * 2
 
 
-def test_an_unknown_hierarchy_is_refused_with_the_nearest(con: sqlanon.Connection) -> None:
-    con.execute("create table t as select unnest([21, 24]) as age")
-    con.execute("create hierarchy fives using intervals (5)")
+def test_an_unknown_hierarchy_is_refused_with_the_nearest(scratch: sqlanon.Connection) -> None:
+    scratch.execute("create table t as select unnest([21, 24]) as age")
+    scratch.execute("create hierarchy fives using intervals (5)")
     with pytest.raises(PolicyError, match=r"Unknown hierarchy 'fife' \(hierarchies: fives\)\. Did you mean 'fives'\?"):
-        sqlanon.anonymize(con, "t", quasi="age", k=2, hierarchies={"age": "fife"})
+        sqlanon.anonymize(scratch, "t", quasi="age", k=2, hierarchies={"age": "fife"})
 
 
-def test_null_has_its_own_place_under_the_top(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "job", rows=WORK)
-    con.execute("create table t as select unnest(['Federal', 'State', null, null]) as job")
-    assert released(con, "quasi := ['job']") == [("Gov",), ("Gov",), (None,), (None,)]
+def test_null_has_its_own_place_under_the_top(scratch: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(scratch, "job", rows=WORK)
+    scratch.execute("create table t as select unnest(['Federal', 'State', null, null]) as job")
+    assert released(scratch, "quasi := ['job']") == [("Gov",), ("Gov",), (None,), (None,)]

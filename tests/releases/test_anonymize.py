@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +24,12 @@ Con = duckdb.DuckDBPyConnection
 BY_SEX_AND_AGE = "anon.anonymize('patients', quasi := ['age', 'sex'], k := 4, sensitive := ['diagnosis'])"
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        samples.create(connection, "patients")
-        yield connection
-
-
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Con]:
+def utc(shared: Con) -> Con:
     """One connection for tests that replace the table they use."""
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        samples.create(connection, "patients")
-        connection.execute("set timezone = 'UTC'")
-        yield connection
+    samples.create(shared, "patients")
+    shared.execute("set timezone = 'UTC'")
+    return shared
 
 
 def rows(con: Con, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
@@ -256,41 +245,41 @@ TYPES = [
 
 @pytest.mark.parametrize(("type_name", "first", "second", "together"), TYPES)
 def test_every_type_prints_one_value_as_itself_and_measures_no_loss(
-    shared: Con, type_name: str, first: str, second: str, together: str | None
+    utc: Con, type_name: str, first: str, second: str, together: str | None
 ) -> None:
-    shared.execute(f"create or replace table people (x {type_name})")
-    shared.executemany("insert into people values ($1)", [[first], [first], [second], [second]])
-    release = sqlanon.anonymize(shared, "people", quasi=["x"], k=2)
+    utc.execute(f"create or replace table people (x {type_name})")
+    utc.executemany("insert into people values ($1)", [[first], [first], [second], [second]])
+    release = sqlanon.anonymize(utc, "people", quasi=["x"], k=2)
     assert multiset(release.relation().fetchall()) == {(first,): 2, (second,): 2}
     assert release.metrics()["gcp"] == release.metrics()["modification_rate"] == 0
 
 
 @pytest.mark.parametrize(("type_name", "first", "second", "together"), TYPES)
 def test_every_type_prints_two_values_as_a_range_or_a_star_and_measures_the_whole_loss(
-    shared: Con, type_name: str, first: str, second: str, together: str | None
+    utc: Con, type_name: str, first: str, second: str, together: str | None
 ) -> None:
-    shared.execute(f"create or replace table people (x {type_name})")
-    shared.executemany("insert into people values ($1)", [[first], [second]])
+    utc.execute(f"create or replace table people (x {type_name})")
+    utc.executemany("insert into people values ($1)", [[first], [second]])
     separator = " - " if type_name.startswith("TIME") else "-"
     expected = together or f"[{first}{separator}{second}]"
-    release = sqlanon.anonymize(shared, "people", quasi=["x"], k=2)
+    release = sqlanon.anonymize(utc, "people", quasi=["x"], k=2)
     assert release.relation().fetchall() == [(expected,)] * 2
     assert release.metrics()["gcp"] == release.metrics()["modification_rate"] == 1
 
 
 @pytest.mark.parametrize("method", ["kaca", "kacpc", "bisecting"])
-def test_null_is_a_value_of_its_own(shared: Con, method: str) -> None:
-    shared.execute(
+def test_null_is_a_value_of_its_own(utc: Con, method: str) -> None:
+    utc.execute(
         "create or replace table people as from (values (30, 'a'), (30, 'a'), (null, null), (null, null)) v(x, y)"
     )
-    found = rows(shared, f"from anon.anonymize('people', quasi := ['x', 'y'], k := 2, method := '{method}')")
+    found = rows(utc, f"from anon.anonymize('people', quasi := ['x', 'y'], k := 2, method := '{method}')")
     assert multiset(found) == {("30", "a"): 2, (None, None): 2}
 
 
 @pytest.mark.parametrize("type_name", ["INTEGER", "VARCHAR", "DOUBLE", "BOOLEAN"])
-def test_null_mixed_with_values_prints_a_star(shared: Con, type_name: str) -> None:
-    shared.execute(f"create or replace table people as select unnest(['1', null, null])::{type_name} as x")
-    assert rows(shared, "from anon.anonymize('people', quasi := ['x'], k := 3)") == [("*",)] * 3
+def test_null_mixed_with_values_prints_a_star(utc: Con, type_name: str) -> None:
+    utc.execute(f"create or replace table people as select unnest(['1', null, null])::{type_name} as x")
+    assert rows(utc, "from anon.anonymize('people', quasi := ['x'], k := 3)") == [("*",)] * 3
 
 
 def test_a_split_tuple_deals_its_sensitive_values_to_both_groups(con: Con) -> None:
@@ -310,10 +299,10 @@ def test_a_split_tuple_deals_its_sensitive_values_to_both_groups(con: Con) -> No
 
 @pytest.mark.parametrize("method", ["kaca", "kacpc", "bisecting"])
 @pytest.mark.parametrize(("heavy", "expected"), [("x", {"0", "10"}), ("y", {"[0-10]"})])
-def test_a_heavier_attribute_is_generalized_less(shared: Con, method: str, heavy: str, expected: set[str]) -> None:
-    shared.execute("create or replace table people as from (values (0, 0), (0, 10), (10, 0), (10, 10)) v(x, y)")
+def test_a_heavier_attribute_is_generalized_less(utc: Con, method: str, heavy: str, expected: set[str]) -> None:
+    utc.execute("create or replace table people as from (values (0, 0), (0, 10), (10, 0), (10, 10)) v(x, y)")
     found = rows(
-        shared,
+        utc,
         f"select x from anon.anonymize('people', quasi := ['x', 'y'], k := 2, method := '{method}', "
         f"weights := MAP {{'{heavy}': 9}})",
     )
@@ -389,13 +378,13 @@ def test_columns_may_be_called_like_the_steps_of_the_query(con: Con, method: str
 
 
 @pytest.mark.parametrize("table", ["source", "tuples", "released", "printed", "nodes", "domain_1", "select", "from"])
-def test_a_table_may_be_called_like_a_step_of_the_query(shared: Con, table: str) -> None:
-    shared.execute(f'create or replace table "{table}" as from patients')
-    expected = multiset(rows(shared, "from anon.anonymize('patients', quasi := ['age'], k := 4)"))
-    assert multiset(rows(shared, "from anon.anonymize($1, quasi := ['age'], k := 4)", [table])) == expected
+def test_a_table_may_be_called_like_a_step_of_the_query(utc: Con, table: str) -> None:
+    utc.execute(f'create or replace table "{table}" as from patients')
+    expected = multiset(rows(utc, "from anon.anonymize('patients', quasi := ['age'], k := 4)"))
+    assert multiset(rows(utc, "from anon.anonymize($1, quasi := ['age'], k := 4)", [table])) == expected
     query = f'select * from "{table}"'
-    assert multiset(rows(shared, "from anon.anonymize($1, quasi := ['age'], k := 4)", [query])) == expected
-    assert multiset(sqlanon.anonymize(shared, table, quasi=["age"], k=4).relation().fetchall()) == expected
+    assert multiset(rows(utc, "from anon.anonymize($1, quasi := ['age'], k := 4)", [query])) == expected
+    assert multiset(sqlanon.anonymize(utc, table, quasi=["age"], k=4).relation().fetchall()) == expected
 
 
 def test_names_that_differ_by_an_umlauts_case_are_two_columns_as_in_duckdb(con: Con) -> None:

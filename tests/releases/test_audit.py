@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,9 @@ SQUARE = [(age, code, f"illness {age // 2} {code // 2}") for age in range(6) for
 """Of each age and in each zip there are six people, but only two with one illness."""
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        fill(connection, SQUARE)
-        yield connection
+@pytest.fixture(autouse=True)
+def people(con: Con) -> None:
+    fill(con, SQUARE)
 
 
 def fill(con: Con, people: list[tuple[int, int, str]]) -> None:

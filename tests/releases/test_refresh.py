@@ -25,12 +25,9 @@ Row = tuple[Any, ...]
 OPTIONS: dict[str, Any] = {"quasi": ["age", "zip"], "k": 3, "sensitive": ["illness"], "method": "mondrian"}
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        connection.execute("create table people (age integer, zip varchar, illness varchar)")
-        yield connection
+@pytest.fixture(autouse=True)
+def people(con: Con) -> None:
+    con.execute("create table people (age integer, zip varchar, illness varchar)")
 
 
 def rows(con: Con, sql: str, values: Any = None) -> list[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,7 @@ from sqlanon.releases import making, storing
 Con = duckdb.DuckDBPyConnection
 KINDS = ("table", "view")
 
-
-@pytest.fixture
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        samples.create(connection, "patients")
-        yield connection
+pytestmark = pytest.mark.usefixtures("patients")
 
 
 def rows(con: Con, sql: str, values: Any = None) -> list[tuple[Any, ...]]:

@@ -27,14 +27,7 @@ from sqlanon.udfs.methods import METHODS
 
 QUASI = ["age", "zip", "sex"]
 
-
-@pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
-    samples.create(con, "patients")
-    sqlanon.create_hierarchy(con, "zip", prefix=True)
-    return con
+pytestmark = pytest.mark.usefixtures("patients", "zip_prefixes")
 
 
 def public(con: duckdb.DuckDBPyConnection, **options: object) -> sqlanon.Release:
@@ -188,13 +181,6 @@ def test_a_comparison_that_was_run_is_shown(con: duckdb.DuckDBPyConnection) -> N
     assert "Risk and utility of other methods" not in html_page(facts_of_release(release, curve=False))
     sqlanon.compare(con, "patients", QUASI, [4], methods="kacpc,bisecting")
     assert "From the stored comparison of 2 methods" in html_page(facts_of_release(release, curve=False))
-
-
-@pytest.fixture(scope="module")
-def shared() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
-    return con
 
 
 @settings(max_examples=30, deadline=None)
