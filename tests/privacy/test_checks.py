@@ -14,6 +14,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reading import value
 
 import sqlanon
 
@@ -28,11 +29,6 @@ ROWS = st.lists(
     min_size=1,
     max_size=25,
 )
-
-
-def value(con: Con, sql: str, values: Any = None) -> Any:
-    ((found,),) = con.execute(sql, values).fetchall()
-    return found
 
 
 def store(con: Con, rows: list[Row]) -> None:

@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reading import value
 
 import sqlanon
 from sqlanon import samples
@@ -52,11 +53,6 @@ def adult(shared: duckdb.DuckDBPyConnection) -> None:
     samples.create(shared, "adult", rows=200, seed=3)
     for column in ("education", "sex"):
         sqlanon.create_hierarchy(shared, column, rows=samples.hierarchy_rows("adult")[column])
-
-
-def value(con: Con, sql: str) -> Any:
-    ((found,),) = con.execute(sql).fetchall()
-    return found
 
 
 @pytest.mark.parametrize("method", ["auto", "kaca", "incognito"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 import pytest
+from reading import value
 
 from sqlanon import samples
 from sqlanon.errors import CatalogError, PolicyError
@@ -19,12 +20,6 @@ COLUMNS = {
 HIERARCHIES = [
     (name, column, rows) for name in samples.SAMPLES for column, rows in samples.hierarchy_rows(name).items()
 ]
-
-
-def value(con: duckdb.DuckDBPyConnection, sql: str) -> object:
-    row = con.execute(sql).fetchone()
-    assert row is not None
-    return row[0]
 
 
 def share(con: duckdb.DuckDBPyConnection, condition: str) -> float:

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import rows
 
 import sqlanon
 from sqlanon.cli.main import main
@@ -31,10 +32,6 @@ def people(con: Con) -> None:
 def fill(con: Con, people: list[tuple[int, int, str]]) -> None:
     con.execute("create table people (age integer, zip integer, illness varchar)")
     con.executemany("insert into people values (?, ?, ?)", people)
-
-
-def rows(con: Con, sql: str) -> list[tuple[Any, ...]]:
-    return con.execute(sql).fetchall()
 
 
 def make(con: Con, name: str | None, quasi: list[str], source: str = "people", **options: Any) -> sqlanon.Release:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from reading import everything
 
 import sqlanon
 from sqlanon.errors import CatalogError, DataError, HierarchyError, PolicyError, SqlanonError
@@ -136,18 +136,6 @@ def hospital(loaded: sqlanon.Connection) -> Iterator[sqlanon.Connection]:
     yield loaded
     sqlanon.drop_release(loaded, "pub", missing_ok=True)  # where a test fails, the next one starts clean
     loaded.execute("drop table if exists pub")
-
-
-def everything(con: Any) -> dict[str, Any]:
-    """All tables, temporary ones too, with their rows."""
-    found = con.execute(
-        "select database_name, schema_name, table_name from duckdb_tables() union all "
-        "select database_name, schema_name, view_name from duckdb_views() where not internal order by all"
-    ).fetchall()
-    return {
-        ".".join(place): Counter(con.execute(f"select columns(*)::varchar from {'.'.join(place)}").fetchall())
-        for place in found
-    }
 
 
 def literal(value: Any) -> str:

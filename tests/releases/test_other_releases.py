@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from reading import rows
 
 import sqlanon
 from sqlanon.cli.main import main
@@ -48,10 +49,6 @@ def hospital(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Con]:
             sqlanon.load(con)
             con.execute(PATIENTS)
             yield con
-
-
-def rows(con: Con, sql: str) -> list[tuple[Any, ...]]:
-    return con.execute(sql).fetchall()
 
 
 def tables(con: Con) -> set[str]:

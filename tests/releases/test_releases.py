@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from reading import everything, rows, storage
 
 import sqlanon
 from sqlanon import samples
@@ -20,24 +21,6 @@ Con = duckdb.DuckDBPyConnection
 KINDS = ("table", "view")
 
 pytestmark = pytest.mark.usefixtures("patients")
-
-
-def rows(con: Con, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
-    return con.execute(sql, values).fetchall()
-
-
-def everything(con: Con) -> dict[str, Any]:
-    """All tables and views, temporary ones too, with their columns and rows."""
-    found = rows(
-        con,
-        "select database_name, schema_name, table_name, sql from duckdb_tables() union all "
-        "select database_name, schema_name, view_name, sql from duckdb_views() where not internal order by all",
-    )
-    content: dict[str, Any] = {}
-    for *place, sql in found:
-        table = ".".join('"' + part.replace('"', '""') + '"' for part in place)
-        content[table] = sql, Counter(map(repr, rows(con, f"select columns(*)::varchar from {table}")))
-    return content
 
 
 def make(con: Con, **options: Any) -> sqlanon.Release:
@@ -219,11 +202,7 @@ def test_a_view_shows_the_release_and_nothing_of_its_source(con: Con) -> None:
     ((sql,),) = rows(con, "select sql from duckdb_views() where view_name = 'pub'")
     assert "patients" not in sql
     assert [row[0] for row in rows(con, "describe pub")] == ["age", "sex", "diagnosis"]
-    assert rows(con, "select column_name from duckdb_columns() where table_name = 'release_1' order by all") == [
-        ("age",),
-        ("diagnosis",),
-        ("sex",),
-    ]
+    assert sorted(row[0] for row in rows(con, f"describe {storage(con)}")) == ["age", "diagnosis", "sex"]
     con.execute("drop table patients")
     assert len(rows(con, "from pub")) == 16
 
@@ -298,7 +277,7 @@ def test_only_the_release_itself_is_left_in_temporary_tables(con: Con) -> None:
 @pytest.mark.parametrize("kind", [*KINDS, None])
 def test_verify_counts_again_and_notices_a_changed_table(con: Con, kind: str | None) -> None:
     made = make(con, name="pub", kind=kind) if kind else make(con)
-    table = "anon.release_1" if kind == "view" else made.table
+    table = storage(con) if kind == "view" else made.table
     assert made.verify() == made.proof
     con.execute(f"update {table} set age = '99' where rowid = (select min(rowid) from {table})")
     with pytest.raises(BrokenPromiseError, match="A printed class holds only 1 rows, k is 4"):
