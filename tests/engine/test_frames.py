@@ -1,6 +1,6 @@
 """Frames go in where a table's name does, and come out again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -25,14 +25,11 @@ ROWS = {
 ASKED: dict[str, Any] = {"quasi": ["age", "zip"], "k": 3, "sensitive": ["diagnosis"], "method": "kacpc"}
 
 
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
-        sqlanon.load(con)
-        con.register("given", pa.table(ROWS))
-        con.execute("create table patients as from given")
-        con.unregister("given")
-        yield con
+@pytest.fixture(autouse=True)
+def patients(con: duckdb.DuckDBPyConnection) -> None:
+    con.register("given", pa.table(ROWS))
+    con.execute("create table patients as from given")
+    con.unregister("given")
 
 
 def pandas_frame(con: duckdb.DuckDBPyConnection) -> Any:

@@ -15,13 +15,9 @@ from sqlanon.errors import PolicyError
 QUASI = ["age", "education", "race", "sex"]
 
 
-@pytest.fixture
-def con():
-    con = duckdb.connect()
-    sqlanon.load(con)
+@pytest.fixture(autouse=True)
+def adult(con):
     samples.create(con, "adult", rows=3000)
-    yield con
-    con.close()
 
 
 @pytest.mark.parametrize("method", ["auto", "kaca", "mdav"])

@@ -23,16 +23,13 @@ QUASI = ["age", "sex"]
 EQUAL_ROWS = [method.name for method in METHODS.values() if method.is_homogeneous]
 
 
-@pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
+@pytest.fixture(autouse=True)
+def visits_of_thirty(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(
         "create table visits as select i // 3 as patient, 20 + (i // 3 * 7) % 50 as age, "
         "case when i // 3 % 2 = 0 then 'f' else 'm' end as sex, "
         "['flu', 'cold', 'leg', 'arm', 'eye'][1 + i % 5] as diagnosis from range(90) as t(i)"
     )
-    return con
 
 
 def literal_l(rows: list[tuple[int, object]]) -> float:

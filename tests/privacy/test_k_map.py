@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -21,14 +20,10 @@ Con = duckdb.DuckDBPyConnection
 QUASI = ["age", "zip"]
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    con = duckdb.connect()
-    sqlanon.load(con)
+@pytest.fixture(autouse=True)
+def voters(con: Con) -> None:
     con.execute("create table voters as select 20 + i % 60 as age, '43' || (10 + i % 7) as zip from range(600) t(i)")
     con.execute("create table sick as select age, zip, 'flu' as diagnosis from voters where age in (25, 70) limit 6")
-    yield con
-    con.close()
 
 
 def people_inside(con: Con, table: str) -> list[int]:

@@ -12,7 +12,9 @@ PROGRAM = """
 import signal
 import duckdb
 import sqlanon
-from sqlanon import progress, samples
+from sqlanon.progress.run import Run
+from sqlanon import samples
+from sqlanon.progress import run
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 con = duckdb.connect()

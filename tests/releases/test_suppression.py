@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -20,14 +19,10 @@ ONE = {"quasi": ["age"], "k": 5, "sensitive": ["diagnosis"]}
 GONE = "max_suppression := 0.2"
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    con = duckdb.connect()
-    sqlanon.load(con)
+@pytest.fixture(autouse=True)
+def people(con: Con) -> None:
     con.execute("create table people (age integer, diagnosis varchar)")
     con.executemany("insert into people values (?, ?)", ROWS)
-    yield con
-    con.close()
 
 
 def labels(con: Con, table: str, options: str) -> dict[str, int]:
