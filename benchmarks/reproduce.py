@@ -183,7 +183,7 @@ def table3(settings: Settings) -> Section:
             rows.append([str(k), *line(f"{weight:g}", printed, found, 2), f"{found - printed:+.2f}".replace("-", "−")])
     return Section(
         "Goldberger & Tassa 2010, Table 3: average entropy diversity by the weight w of MI against PMI",
-        ["k", "w", "printed, bits", "ours", "difference", "in bits"],
+        ["k", "w", "paper, bits", "ours", "difference", "in bits"],
         rows,
         f"""
         The table is the same, with salary_class sensitive, `cost='wmi'`, `mi_weight=w` and `ending='paper'`, and one
@@ -213,7 +213,7 @@ def pmi(settings: Settings) -> Section:
             rows.append(line("Π_PMI(D, g1) by equation (14)", 0.595, found["pmi_loss"], 3))
     return Section(
         "Goldberger & Tassa 2010, section 5.1: PMI of the two releases",
-        ["number", "printed", "ours", "difference"],
+        ["number", "paper", "ours", "difference"],
         rows,
         """
         Computed by `anon.measure`. The paper's numbers are relative to the original table, `pmi_loss_relative`, with
@@ -235,7 +235,7 @@ def l0(settings: Settings) -> Section:
         rows.append(line(f"ℓ0 of {column}", printed, found, digits))
     return Section(
         "Goldberger & Tassa 2010, section 8.3: the largest possible ℓ",
-        ["number", "printed", "ours", "difference"],
+        ["number", "paper", "ours", "difference"],
         rows,
         """
         Computed by `anon.l_diversity` with all rows as one class. A larger l is refused, and the error gives this
@@ -341,7 +341,7 @@ def microdata(settings: Settings) -> Section:
         rows.append(line(f"mean GCP of `reading='{reading}'`; Table 2 in {hits} of {seeds} seeds", 0.1893, mean, 4))
     return Section(
         "He et al. 2012, Table 1 to Table 2: seven patients, k = 2",
-        ["number", "printed", "ours", "difference"],
+        ["number", "paper", "ours", "difference"],
         rows,
         """
         The paper does not give NCP and GCP; they follow from its Table 2 by its Definition 1. Table 2 is the optimum.
@@ -402,7 +402,7 @@ def problems(settings: Settings) -> Section:
         rows.append(line(name, printed, found["distortion"], digits))
     return Section(
         "Li et al. 2006, Table 1 and section 3",
-        ["number", "printed", "ours", "difference"],
+        ["number", "paper", "ours", "difference"],
         rows,
         """
         Computed by `anon.measure`. WHD(6, 5) is 0.08759. The paper truncates it to 0.087; rounded it is 0.088.
@@ -421,7 +421,7 @@ def distances(settings: Settings) -> Section:
     to_local = kacpc.category_distance(work, np.array(0), np.arange(7))
     return Section(
         "Wang et al. 2022, section 3.2: distances of categories",
-        ["number", "printed", "ours", "difference"],
+        ["number", "paper", "ours", "difference"],
         [
             line("DistC(Private, Local-gov)", 18, float(to_local[3]), 4),
             line("DistC(State-gov, Local-gov)", 0.4628, float(to_local[1]), 4),
