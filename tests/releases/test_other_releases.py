@@ -17,6 +17,7 @@ from sqlanon.cli.main import main
 from sqlanon.comparison.prediction import predict
 from sqlanon.engine import functions
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, PolicyError
+from sqlanon.pipeline.proof import Proof
 from sqlanon.udfs.problem import Groups, Problem
 
 Con = duckdb.DuckDBPyConnection
