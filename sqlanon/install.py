@@ -48,13 +48,13 @@ def load(con: Any) -> None:
 
 def set_key(con: Any, key: bytes | None) -> None:
     """Give the connection's database the key for `pseudonymize`, in this process's memory only; None takes it away."""
-    set_instance_key(instances.instance_of(unwrap(con)), key)
+    set_instance_key(instances.instance_of(unwrap(con)).key, key)
 
 
 def plan_release(con: Session, source: str, policy: Policy, hint: str = "") -> Plan:
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
     reading = Catalog.of(con).read(source, policy, hint)
-    key = token_of(instances.instance_of(con)) if policy.pseudonymize else None
+    key = token_of(instances.instance_of(con).key) if policy.pseudonymize else None
     return plan(reading, instances.enlist(con, Run.active()), key)
 
 
