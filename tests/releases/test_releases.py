@@ -268,7 +268,7 @@ def test_a_failure_inside_the_callers_transaction_never_commits_half_of_a_replac
 def test_only_the_release_itself_is_left_in_temporary_tables(con: Con) -> None:
     temporary = "select table_name from duckdb_tables() where temporary order by all"
     made = [make(con, source=source) for source in ("patients", "select * from patients", "from patients")]
-    assert sorted(f'temp."{name}"' for (name,) in rows(con, temporary)) == sorted(one.table for one in made)
+    assert sorted(f'temp.main."{name}"' for (name,) in rows(con, temporary)) == sorted(one.table for one in made)
     for name in ("one", "two"):
         make(con, source="from patients", name=name, kind="view")
     assert len(rows(con, temporary)) == 3
