@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from databases import Databases
 from reading import rows
 
 import sqlanon
@@ -227,9 +228,8 @@ def test_a_table_of_somebody_else_is_neither_overwritten_nor_dropped(hospital: C
         "update p set group_id = null where rowid = 0",
     ],
 )
-def test_changed_groups_no_longer_verify(change: str) -> None:
-    with duckdb.connect() as con:
-        sqlanon.load(con)
+def test_changed_groups_no_longer_verify(databases: Databases, change: str) -> None:
+    with databases.lent() as con:
         con.execute(PATIENTS)
         release = sqlanon.anonymize(con, "patients", **APART, name="p")
         con.execute(change)
