@@ -10,9 +10,10 @@ demo: $(VENV)/.installed  ## a table before and after
 test: $(VENV)/.developing  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@rm -rf build/typed && mkdir -p build/typed/sqlanon/udfs && ln -s $(CURDIR)/sqlanon/* build/typed/sqlanon/ 2>/dev/null; \
-		ln -s $(CURDIR)/udfs/* $(CURDIR)/sqlanon/udfs/__init__.py build/typed/sqlanon/udfs/  # the tree as a wheel has it
-	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p sqlanon
+	@typed=$$(mktemp -d) && mkdir -p $$typed/sqlanon/udfs && (ln -s $(CURDIR)/sqlanon/* $$typed/sqlanon/ 2>/dev/null; \
+		ln -s $(CURDIR)/udfs/* $(CURDIR)/sqlanon/udfs/__init__.py $$typed/sqlanon/udfs/; cd $$typed && \
+		$(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p sqlanon); \
+		found=$$?; rm -r $$typed; exit $$found  # links to the tree, laid out as in a wheel
 	$(BIN)/python -m pytest -n auto
 
 nightly: $(VENV)/.developing  ## kills at a hundred moments each, and 20,000 fuzzed cases: an hour or two

@@ -98,6 +98,16 @@ class Cells:
         return Cells.collect(self.spread(np.arange(len(self.first))), codes[self.value], self.rows)
 
 
+@dataclass(frozen=True)
+class Check:
+    """A check macro: its name, what it answers with, and the parameters that it has after t, quasi and sensitive, with
+    their defaults as SQL or None."""
+
+    macro: str
+    about: str
+    parameters: Mapping[str, str | None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """What is required of one sensitive column: `expected` holds the share of each value in the whole table."""
@@ -114,8 +124,8 @@ class Model:
     """Where there is an entity, does it count people instead of rows?"""
     is_relative: ClassVar[bool] = False
     """Does it compare a class with the whole table, so that rows elsewhere matter?"""
-    macro: ClassVar[str]
-    """The check macro that measures it in any table."""
+    check: ClassVar[Check]
+    """The macro that measures it in any table."""
     sentence: ClassVar[str]
     """What it asks of a {column}, for people; {value} is what was required."""
 
@@ -141,7 +151,11 @@ class FrequencyL(Model):
     """No value holds more than 1/l of a class."""
 
     option = Parameter("l", None, "no sensitive value may take more than 1/l of a class", low=1)
-    macro = "l_diversity"
+    check = Check(
+        "l_diversity",
+        "The largest l for which t is l-diverse: the smallest over classes of 1 / share of the most frequent "
+        "sensitive value, as He et al. 2012 and Goldberger & Tassa 2010 define it. NULL for an empty table.",
+    )
     sentence = "no value of {column} takes more than 1/{value} of a class (l = {value})"
     counts_people = True
 
@@ -155,7 +169,10 @@ class DistinctL(Model):
     option = Parameter(
         "distinct_l", None, "every class must have at least this many distinct sensitive values", low=1, is_whole=True
     )
-    macro = "distinct_l_diversity"
+    check = Check(
+        "distinct_l_diversity",
+        "The smallest number of distinct sensitive values in a class; NULL counts as a value. NULL for an empty table.",
+    )
     sentence = "every class has at least {value} different values of {column} (distinct l = {value})"
 
     def reached(self, cells: Cells) -> Floats:
@@ -168,7 +185,11 @@ class EntropyL(Model):
     option = Parameter(
         "entropy_l", None, "every class must be at least as diverse as this many equally frequent values", low=1
     )
-    macro = "entropy_l_diversity"
+    check = Check(
+        "entropy_l_diversity",
+        "The largest l for which t is entropy l-diverse: the smallest over classes of exp(entropy of the "
+        "sensitive values). NULL for an empty table.",
+    )
     sentence = "the values of {column} are as mixed in every class as {value} equally frequent ones (entropy l)"
 
     def reached(self, cells: Cells) -> Floats:
@@ -189,7 +210,11 @@ class RecursiveL(Model):
         low=1,
         is_whole=True,
     )
-    macro = "recursive_l_diversity"
+    check = Check(
+        "recursive_l_diversity",
+        "The largest l for which t is recursively (c, l)-diverse; 0 where it is for none. NULL for an empty table.",
+        {"c": None},
+    )
     sentence = "the most frequent value of {column} does not outweigh the rarer ones (recursive l = {value})"
 
     def reached(self, cells: Cells) -> Floats:
@@ -204,7 +229,11 @@ class Alpha(Model):
     """No value holds more than alpha of a class."""
 
     option = Parameter("alpha", None, "the largest share that a sensitive value may have in a class", high=1)
-    macro = "alpha"
+    check = Check(
+        "alpha",
+        "The smallest alpha for which t is (alpha, k)-anonymous: the largest share of a sensitive value in a "
+        "class. NULL for an empty table.",
+    )
     sentence = "no value of {column} has a share above {value:.0%} of a class (alpha)"
     is_floor = False
     counts_people = True
@@ -221,7 +250,12 @@ class Closeness(Model):
     """The node of each value at every level below the top; one level where all values are as far from each other."""
 
     option = Parameter("t", None, "how far the sensitive values of a class may be from those of the table", high=1)
-    macro = "t_closeness"
+    check = Check(
+        "t_closeness",
+        "The smallest t for which t is t-close: the largest distance of a class's sensitive values to the "
+        "whole table's, 'equal', 'ordered' or 'hierarchical' by a stored hierarchy. NULL for an empty table.",
+        {"distance": "'equal'", "hierarchy": "null"},
+    )
     sentence = "the values of {column} in every class are within {value} of the whole table's (t-closeness)"
     is_relative = True
     is_floor = False
@@ -262,7 +296,11 @@ class BasicBeta(Model):
     option = Parameter(
         "basic_beta", None, "how much a value's share may grow in a class, relative to its share in the table"
     )
-    macro = "basic_beta_likeness"
+    check = Check(
+        "basic_beta_likeness",
+        "The smallest beta for which t has basic beta-likeness: the most that a sensitive value's share gains "
+        "in a class, relative to its share of the table. NULL for an empty table.",
+    )
     sentence = "no value of {column} gains more than {value} times its share of the table (basic beta)"
     is_relative = True
     is_floor = False
@@ -275,7 +313,11 @@ class EnhancedBeta(BasicBeta):
     """Nor by more than -ln p times: a frequent value may gain less."""
 
     option = Parameter("enhanced_beta", None, "the same, but at most -ln of the share in the table")
-    macro = "enhanced_beta_likeness"
+    check = Check(
+        "enhanced_beta_likeness",
+        "The smallest beta for which t has enhanced beta-likeness; infinity where no beta will do. NULL for "
+        "an empty table.",
+    )
     sentence = "no value of {column} gains more than {value} times its share of the table (enhanced beta)"
 
     def reached(self, cells: Cells) -> Floats:
@@ -288,7 +330,11 @@ class Delta(Model):
     """No value's share of a class is more than e^delta times that of the table, or less than e^-delta times."""
 
     option = Parameter("delta", None, "how far a value's share in a class may be from the table's, as |ln|")
-    macro = "delta_disclosure"
+    check = Check(
+        "delta_disclosure",
+        "The smallest delta for which t has delta-disclosure privacy: the largest |ln| of a share in a class "
+        "over that in the table; infinity where a class lacks a value. NULL for an empty table.",
+    )
     sentence = "no value of {column} is e^{value} times more or less frequent in a class than in the table (delta)"
     is_relative = True
     is_floor = False

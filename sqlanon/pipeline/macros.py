@@ -12,7 +12,7 @@ from sqlanon.policy.options import DEFAULT_METHOD, PARAMETERS
 from sqlanon.policy.policy import OPTIONS
 from sqlanon.sqltext import fill, literal, render
 from sqlanon.udfs.methods import METHODS
-from sqlanon.udfs.models import DISTANCES, MODELS
+from sqlanon.udfs.models import DISTANCES, MODELS, Model
 
 
 @dataclass(frozen=True)
@@ -133,21 +133,7 @@ PLANNED = (
 )
 HELPERS = ("quoted_list", "quoted_text", "numbered_list", "size_text", "class_query", "model_query")
 """Macros that others are made of, in an order in which each finds what it uses."""
-CHECKS = (
-    "k_anonymity",
-    "l_diversity",
-    "distinct_l_diversity",
-    "entropy_l_diversity",
-    "recursive_l_diversity",
-    "alpha",
-    "t_closeness",
-    "basic_beta_likeness",
-    "enhanced_beta_likeness",
-    "delta_disclosure",
-    "equivalence_classes",
-    "violations",
-    "model_violations",
-)
+CHECKS = ("k_anonymity", "equivalence_classes", "violations", "model_violations")
 
 
 def check_macros() -> list[Macro]:
@@ -163,7 +149,23 @@ def check_macros() -> list[Macro]:
     }
     files = {name: f"macros/helpers/{name}.sql" for name in HELPERS}
     files |= {name: f"macros/checks/{name}.sql" for name in CHECKS}
-    return [Macro(name, file, fragments.get(name, {})) for name, file in files.items()]
+    made = [Macro(name, file, fragments.get(name, {})) for name, file in files.items()]
+    return [*made, *(_model_macro(model) for model in MODELS.values())]
+
+
+def _model_macro(model: type[Model]) -> Macro:
+    """The macro that measures a model in any table."""
+    check = model.check
+    own: dict[str, str | None] = {"t": None, "quasi": None, "sensitive": None}
+    more = "".join(f", {parameter} := {parameter}" for parameter in check.parameters)
+    fragments = {
+        "macro": check.macro,
+        "about": check.about,
+        "parameters": parameters_sql(own | dict(check.parameters)),
+        "worst": "min(reached)" if model.is_floor else "max(reached)",
+        "arguments": f"t, quasi, sensitive, {literal(model.option.name)}{more}",
+    }
+    return Macro(check.macro, "macros/checks/one_model.sql", fragments)
 
 
 def macros() -> list[Macro]:

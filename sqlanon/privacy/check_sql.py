@@ -64,9 +64,8 @@ def check_model(
             if not tree.is_stored or tree.hierarchy is None:
                 return None  # the macro reads stored hierarchies
             more += f", hierarchy := {literal(tree.hierarchy.name)}"
-    return (
-        f"SELECT anon.{MODELS[model].macro}({literal(table)}, {literal(classes)}, {literal(sensitive.column)}{more});"
-    )
+    macro = MODELS[model].check.macro
+    return f"SELECT anon.{macro}({literal(table)}, {literal(classes)}, {literal(sensitive.column)}{more});"
 
 
 def plain_names(columns: Sequence[str]) -> str:
