@@ -1,6 +1,6 @@
 """What most tests start from: a database with sqlanon in it, empty or with a sample table.
 
-Loading sqlanon makes some two hundred macros. So databases are made once and cleaned after each test that used one;
+Loading sqlanon makes 59 macros and takes a fifth of a second. So databases are made once and cleaned after each test;
 a test gets a connection of its own, with whose end its settings, temporary tables and prepared statements go.
 """
 

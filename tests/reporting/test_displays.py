@@ -186,7 +186,8 @@ def test_a_notebook_shows_progress_and_displays(tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     source = (
-        "import sqlanon\nfrom sqlanon import samples, progress\nprogress.QUIET_FOR = 0\ncon = sqlanon.connect()\n"
+        "import sqlanon\nfrom sqlanon import samples\nfrom sqlanon.progress import bars\n"
+        "bars.QUIET_FOR = 0\ncon = sqlanon.connect()\n"
         "samples.create(con.duckdb, 'patients')\nsqlanon.anonymize(con, 'patients', ['age', 'sex'], 4, time_budget=1)"
     )
     told: list[str] = []
