@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sqlanon.catalog.releases import Version as Version
     from sqlanon.comparison.compare import compare as compare
     from sqlanon.comparison.comparison import Comparison as Comparison
+    from sqlanon.comparison.prediction import predict as predict
     from sqlanon.disclosure.attacks import Attack as Attack
     from sqlanon.disclosure.attacks import Attacks as Attacks
     from sqlanon.disclosure.attacks import attack as attack
@@ -52,6 +53,7 @@ _HOMES = {
     "catalog.releases": ("Version",),
     "comparison.compare": ("compare",),
     "comparison.comparison": ("Comparison",),
+    "comparison.prediction": ("predict",),
     "disclosure.attacks": ("Attack", "Attacks", "attack"),
     "disclosure.detect": ("Detection", "detect"),
     "disclosure.risk": ("risk",),

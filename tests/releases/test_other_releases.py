@@ -66,7 +66,7 @@ def test_every_row_has_a_box_of_its_own_and_k_is_proved_by_matching(hospital: Co
     assert release.proof.property == "non-homogeneous k-anonymity"
     assert release.proof.k >= 4
     assert release.proof.rows == 60
-    assert "l" not in release.proof.models.models
+    assert "l" not in release.proof.models.models.models
     assert rows(hospital, "select anon.k_anonymity('boxes', ['age', 'sex', 'zip']) < 4") == [(True,)]
     assert release.verify() == release.proof == sqlanon.open_release(hospital, "boxes").verify()
     ((proof,),) = rows(hospital, "select proof from anon.releases")
