@@ -94,7 +94,7 @@ def test_same_seed_same_answer(name, parameters, case, seed):
 @some
 @given(problem=problems)
 def test_fewer_rows_than_k_is_a_data_error(name, parameters, problem):
-    with pytest.raises(DataError, match=f"k = {problem.rows + 1} needs .* there are {problem.rows}"):
+    with pytest.raises(DataError, match=f"k = {problem.rows + 1} needs .* there are only {problem.rows}"):
         run(name, parameters, problem, problem.rows + 1)
 
 
