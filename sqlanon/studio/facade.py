@@ -1,0 +1,89 @@
+"""All that the studio takes from the rest of sqlanon, in one place: the public names, the facts of a report, progress.
+
+The other files of the studio import from here only, so that a page can do nothing that a Python program could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+
+import sqlanon
+from sqlanon import progress, samples, tomltext
+from sqlanon.columns import Column
+from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
+from sqlanon.facts import Facts, facts_of_release
+from sqlanon.figures import size_bins
+from sqlanon.sqltext import literal
+from sqlanon.sqltext import name as quoted
+
+SqlanonError = sqlanon.SqlanonError
+BrokenPromiseError = sqlanon.BrokenPromiseError
+Policy = sqlanon.Policy
+Release = sqlanon.Release
+Cancelled = (InterruptedRunError, TimeLimitError, duckdb.InterruptException)
+"""What a run that was stopped ends with."""
+
+Heard = Callable[[float, float | None], None]
+"""Called with the share of the work that is done and the loss so far, if it is known."""
+
+__all__ = [
+    "BrokenPromiseError",
+    "Cancelled",
+    "Column",
+    "ConflictError",
+    "DataError",
+    "Facts",
+    "Policy",
+    "Release",
+    "SqlanonError",
+    "Watch",
+    "facts_of_release",
+    "literal",
+    "quoted",
+    "samples",
+    "size_bins",
+    "toml_text",
+    "watched",
+]
+
+
+class Watch:
+    """One run as its owner sees it: what it reports, and a way to stop it from another thread."""
+
+    def __init__(self, heard: Heard) -> None:
+        self.heard = heard
+        self._stopwatch: progress.Stopwatch | None = None
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Make the run end at its next report."""
+        self._is_stopped = True
+        if self._stopwatch is not None:
+            self._stopwatch.limit = 0
+
+    def hear(self, method: str, done: int, total: int, facts: dict[str, float]) -> None:
+        """Pass a report on."""
+        self.heard(done / total if total else 0.0, facts.get("loss"))
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Report to the watch what is made meanwhile by this thread."""
+    with progress.timed() as stopwatch, progress.listening(watch.hear):
+        watch._stopwatch = stopwatch
+        if watch._is_stopped:
+            stopwatch.limit = 0
+        yield
+
+
+def toml_text(options: dict[str, Any], define: dict[str, dict[str, Any]]) -> str:
+    """A policy file: the options, then a table for each hierarchy that it defines."""
+    text = tomltext.document(options)
+    for hierarchy, definition in define.items():
+        lines = [f"{tomltext.key(key)} = {tomltext.value(value)}" for key, value in definition.items()]
+        text += "\n".join(["", f"[hierarchy.{tomltext.key(hierarchy)}]", *lines]) + "\n"
+    return text

@@ -1,0 +1,258 @@
+"""A database as the studio holds it: attached for reading to one in memory, which has no way to any other file.
+
+Looking happens in memory: drafts of hierarchies and runs are tables there. The file is opened for writing only to store,
+refresh or drop a release, and closed again at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import sqlanon
+from sqlanon.studio.facade import SqlanonError, literal, quoted
+from sqlanon.studio.files import slug
+from sqlanon.studio.gate import Gate
+
+CONFIG: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+}
+OWN = ("anon", "information_schema", "pg_catalog")
+"""Schemas without tables of the user's."""
+TAKEN = ("memory", "temp", "system", "main", "anon")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table, view or file that can be anonymized."""
+
+    slug: str
+    workspace: Workspace = field(repr=False)
+    shown: str
+    """As a reader knows it."""
+    relation: str
+    """As the working database reads it, in full and quoted."""
+    asked: str
+    """As the working database is asked for it by name."""
+    given: str
+    """As a policy file, SQL or a command names it."""
+    stored_as: str
+    """As its own database is asked for it by name, to store a release there."""
+    kind: str
+
+
+class Workspace:
+    """One database file with its working database in memory, or all files of rows that were named."""
+
+    def __init__(self, home: Path, folder: Path, files: Mapping[str, Path] | None = None) -> None:
+        """`files` are the paths as they were typed, and the real ones."""
+        self.home, self.typed = home, dict(files or {})
+        self.files = tuple(self.typed.values())
+        self.is_database = not files
+        self.gate = Gate()
+        self.problem: str | None = None
+        self.alias = _alias(home.stem)
+        self._scratch = tempfile.mkdtemp(prefix="sqlanon-studio-")
+        self.con = sqlanon.connect(**CONFIG, temp_directory=self._scratch)
+        self.tables = [self._import(path) for path in self.files]
+        self.attach()
+        self._lock(folder)
+
+    def _lock(self, folder: Path) -> None:
+        """From here on nothing but the home, the named files and the folder can be opened."""
+        paths = [path for file in (self.home, *self.files) for path in (str(file), f"{file}.wal")]
+        raw = self.con.duckdb
+        raw.execute(f"set allowed_directories = {literal([f'{folder}/'])}")
+        raw.execute(f"set allowed_paths = {literal(paths)}")
+        raw.execute("set enable_external_access = false")
+        raw.execute("set lock_configuration = true")
+
+    def _import(self, path: Path) -> str:
+        """The rows of a file as a table in memory; its name."""
+        taken = {row[0] for row in self.con.duckdb.execute("select lower(table_name) from duckdb_tables()").fetchall()}
+        table, number = path.stem, 1
+        while table.lower() in taken:
+            number += 1
+            table = f"{path.stem} {number}"
+        try:
+            self.con.duckdb.execute(f"create table {quoted(table)} as from {literal(str(path))}")
+        except duckdb.Error as problem:
+            raise SqlanonError(_unreadable(path, problem)) from None
+        return table
+
+    def attach(self) -> None:
+        """Open the home for reading; where that fails, `problem` says why."""
+        self.problem = None
+        if not self.home.is_file():
+            if self.is_database:
+                self.problem = f"There is no database '{self.home.name}'."
+            return
+        try:
+            sqlanon.open_readonly(self.home).close()  # it says in words what is wrong
+            with self.con.duckdb.cursor() as cursor:
+                cursor.execute(f"attach {literal(str(self.home))} as {quoted(self.alias)} (read_only)")
+            if self.is_database:
+                self._copy_hierarchies()
+        except SqlanonError as problem:
+            self.problem = str(problem).replace(str(self.home), self.home.name)
+        except duckdb.Error as problem:
+            self.problem = f"'{self.home.name}' cannot be opened ({type(problem).__name__})."
+
+    @property
+    def is_attached(self) -> bool:
+        """Is the home open for reading?"""
+        with self.con.duckdb.cursor() as cursor:
+            asked = "select 1 from duckdb_databases() where database_name = $1"
+            return bool(cursor.execute(asked, [self.alias]).fetchall())
+
+    @contextmanager
+    def cursor(self, wait: float = 0.5) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection of one's own to the working database, while nobody writes to the home."""
+        with self.gate.reading(wait):
+            cursor = self.con.duckdb.cursor()
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+
+    @contextmanager
+    def ledger(self) -> Iterator[duckdb.DuckDBPyConnection | None]:
+        """The home's own catalog for reading; None where it has none of this version."""
+        with self.cursor() as cursor:
+            if not self.is_attached:
+                yield None
+                return
+            cursor.execute(f"use {quoted(self.alias)}")
+            try:
+                sqlanon.load(cursor)
+            except SqlanonError:
+                yield None
+                return
+            yield cursor
+
+    @contextmanager
+    def writing(self, what: str, check: Callable[[], None] = lambda: None) -> Iterator[sqlanon.Connection]:
+        """The home open for writing: closed for everybody else meanwhile, and closed again afterwards."""
+        with self.gate.writing(what, check):
+            with suppress(duckdb.Error), self.con.duckdb.cursor() as cursor:
+                cursor.execute(f"detach {quoted(self.alias)}")
+            try:
+                con = sqlanon.connect(self.home, **CONFIG, temp_directory=self._scratch)
+                try:
+                    con.duckdb.execute(f"set allowed_paths = {literal([str(file) for file in self.files])}")
+                    con.duckdb.execute("set enable_external_access = false")
+                    con.duckdb.execute("set lock_configuration = true")
+                    yield con
+                finally:
+                    con.close()
+            finally:
+                self.attach()
+
+    def sources(self, taken: set[str]) -> list[Source]:
+        """What can be anonymized. `taken` are slugs of others."""
+        if not self.is_database:
+            return [
+                Source(slug(path.stem, taken), self, path.name, quoted(table), quoted(table), typed, str(path), "file")
+                for table, (typed, path) in zip(self.tables, self.typed.items(), strict=True)
+            ]
+        with self.cursor() as cursor:
+            rows = cursor.execute(_TABLES, {"database": self.alias, "own": list(OWN)}).fetchall()
+        released = self._released()
+        found = []
+        for schema, table, kind in rows:
+            if (schema.lower(), table.lower()) in released:
+                continue
+            place = ".".join(map(quoted, (self.alias, schema, table)))
+            given = _plain(table) if schema == "main" else f"{_plain(schema)}.{_plain(table)}"
+            shown = table if schema == "main" else f"{schema}.{table}"
+            found.append(Source(slug(shown, taken), self, shown, place, place, given, given, kind))
+        return found
+
+    def _released(self) -> set[tuple[str, str]]:
+        """The stored releases of the home: they are no sources."""
+        with self.cursor() as cursor, suppress(duckdb.Error):
+            found = cursor.execute(f"select schema_name, table_name from {quoted(self.alias)}.anon.releases").fetchall()
+            return {(schema.lower(), table.lower()) for schema, table in found}
+        return set()
+
+    def _copy_hierarchies(self) -> None:
+        """The home's hierarchies in the working database, to preview and to use."""
+        place = f"{quoted(self.alias)}.anon"
+        with suppress(duckdb.Error), self.con.duckdb.cursor() as raw:
+            listed = raw.execute(f"select name, kind, settings, height from {place}.hierarchies").fetchall()
+            for hierarchy, kind, settings, height in listed:
+                given: dict[str, Any] = {"prefix": True} if kind == "prefix" else {"dates": True}
+                if kind == "intervals":
+                    rule = json.loads(settings)
+                    given = {"intervals": rule.pop("widths"), **rule}
+                elif kind == "tree":
+                    nodes = raw.execute(
+                        f"select node, parent, label, level from {place}.hierarchy_nodes where name = $1", [hierarchy]
+                    ).fetchall()
+                    given = {"rows": _paths(nodes, height)}
+                with suppress(SqlanonError):
+                    sqlanon.create_hierarchy(raw, hierarchy, **given, replace=True)
+
+    def close(self) -> None:
+        """Give everything up; what spilled to the disk is removed."""
+        with suppress(duckdb.Error):
+            self.con.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+_TABLES = """
+select schema_name, table_name, 'table' from duckdb_tables()
+where database_name = $database and not internal and not list_contains($own, lower(schema_name))
+union all
+select schema_name, view_name, 'view' from duckdb_views()
+where database_name = $database and not internal and not list_contains($own, lower(schema_name))
+order by 1, 2
+"""
+
+
+def _paths(nodes: list[tuple[int, int | None, str, int]], height: int) -> list[list[str | None]]:
+    """The rows of a stored tree, in ARX's shape: leaf, level 1, ..., top."""
+    by_node = {node: (parent, label, level) for node, parent, label, level in nodes}
+    inner = {parent for parent, _, _ in by_node.values()}
+    rows = []
+    for leaf in (node for node in by_node if node not in inner):
+        row: list[str | None] = [None] * height
+        here: int | None = leaf
+        is_leaf = True
+        while here is not None:
+            here, label, level = by_node[here]
+            row[0 if is_leaf else level] = label
+            is_leaf = False
+        rows.append(row)
+    return rows
+
+
+def _alias(stem: str) -> str:
+    """The name of an attached database: its file's, as far as that is a plain one."""
+    plain = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower() or "database"
+    return f"{plain}_file" if plain in TAKEN or plain[0].isdigit() else plain
+
+
+def _plain(name: str) -> str:
+    """A name as one writes it: quoted where it must be."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII) else quoted(name)
+
+
+def _unreadable(path: Path, problem: duckdb.Error) -> str:
+    """Why a file cannot be read. DuckDB's own text may show a line of it."""
+    said = str(problem).lower()
+    if "unicode" in said or "encod" in said:
+        return f"'{path.name}' is not UTF-8 text: save it as UTF-8 first"
+    return f"'{path.name}' cannot be read as a table ({type(problem).__name__})"
