@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from sqlanon.udfs.methods import METHODS
 
 import sqlanon
 from sqlanon import samples
+from sqlanon.udfs.methods import METHODS
 
 Con = duckdb.DuckDBPyConnection
 Cell = dict[str, Any]

@@ -15,7 +15,8 @@ import matplotlib as mpl
 from cells import Con, Table, columns_of, create_adult, parser, setting, write
 
 import sqlanon
-from sqlanon.comparison import Cell, Comparison
+from sqlanon.comparison.cells import Cell
+from sqlanon.comparison.compare import Comparison
 
 METRICS = ("gcp", "lm", "precision", "distortion_ratio", "average_class_size", "mean_risk", "time")
 DIMENSIONS = (2, 3, 4, 5, 6, 8)

@@ -22,12 +22,12 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from sqlanon.udfs.nearest import one_nn_error
-from sqlanon.udfs.problem import Tree
 
 import sqlanon
 from sqlanon import samples
-from sqlanon.udfs import kacpc
+from sqlanon.udfs.evaluate.one_nn import one_nn_error
+from sqlanon.udfs.problem import Tree
+from sqlanon.udfs.space import gauges
 
 Con = duckdb.DuckDBPyConnection
 SIX = ("age", "workclass", "education", "marital-status", "race", "sex")
@@ -418,7 +418,7 @@ def distances(settings: Settings) -> Section:
         np.array([6, 2, 0, 1, 2, 3, 5, 4, 5, 6]),
         np.array([2, 1, 0, 0, 0, 1, 1, 0, 0, 1]),
     )
-    to_local = kacpc.category_distance(work, np.array(0), np.arange(7))
+    to_local = gauges.category_distance(work, np.array(0), np.arange(7))
     return Section(
         "004 section 3.2: distances of categories",
         ["number", "printed", "ours", "difference"],

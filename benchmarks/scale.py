@@ -39,10 +39,10 @@ from cells import (
     write,
 )
 from peers import is_installed
-from sqlanon.udfs.methods import METHODS
 
 import sqlanon
 from sqlanon import samples
+from sqlanon.udfs.methods import METHODS
 
 NOWHERE = Path("generated")
 """Where Adult is not: the generator's own tables have its hierarchies."""

@@ -31,9 +31,9 @@ from cells import (
     setting,
     write,
 )
-from sqlanon.udfs.methods import METHODS
 
 import sqlanon
+from sqlanon.udfs.methods import METHODS
 
 LITERAL = {
     ("sequential", 10): 0.0361,

@@ -13,15 +13,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlanon.udfs.methods import METHODS
-
 import sqlanon
-from sqlanon import errors, statements
-from sqlanon.cli import COMMANDS, parser
-from sqlanon.loading import MACROS
-from sqlanon.policy import ASKED, OPTIONS, Policy
+from sqlanon import errors
+from sqlanon.cli.main import COMMANDS, parser
+from sqlanon.pipeline.macros import MACROS
+from sqlanon.policy.options import ASKED
+from sqlanon.policy.policy import OPTIONS, Policy
 from sqlanon.samples import create
 from sqlanon.sqltext import FOLDER
+from sqlanon.statements import parse
+from sqlanon.udfs.methods import METHODS
 
 PAGE = Path(__file__).resolve().parent / "reference.md"
 KINDS = {
@@ -160,7 +161,7 @@ def _tables() -> Iterator[str]:
 def _statements() -> Iterator[str]:
     yield "## Statements\n"
     yield "On `sqlanon.connect()`, in `sqlanon shell` and in scripts for `sqlanon run`.\n"
-    grammar = (statements.__doc__ or "").split("\n\n", 1)[1].strip()
+    grammar = (parse.__doc__ or "").split("\n\n", 1)[1].strip()
     yield f"```text\n{grammar}\n```\n"
 
 

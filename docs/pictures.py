@@ -17,9 +17,9 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from sqlanon.udfs.methods import METHODS
 
 import sqlanon
+from sqlanon.udfs.methods import METHODS
 
 K = 5
 POINTS = 80

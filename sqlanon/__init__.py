@@ -7,98 +7,80 @@ from typing import TYPE_CHECKING, Any
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
-    from sqlanon.attacks import Attack, Attacks, attack
-    from sqlanon.auditing import Audit, Combination, audit
-    from sqlanon.checks import Check, check
-    from sqlanon.comparison import Comparison, compare
-    from sqlanon.connection import Connection, connect
-    from sqlanon.detection import Detection, detect
-    from sqlanon.displays import show_hierarchy
-    from sqlanon.errors import BrokenPromiseError, SqlanonError
-    from sqlanon.hierarchy import create_hierarchy, drop_hierarchy
-    from sqlanon.loading import load, set_key
-    from sqlanon.policy import Policy
-    from sqlanon.pseudonyms import create_key, read_key
-    from sqlanon.publish import open_readonly
-    from sqlanon.refreshing import refresh
-    from sqlanon.release import Release, anonymize, drop_release, open_release
-    from sqlanon.reports import report
-    from sqlanon.risks import risk
-    from sqlanon.staleness import Status, status
-    from sqlanon.stored import Version
+    from sqlanon.catalog.hierarchies import create_hierarchy as create_hierarchy
+    from sqlanon.catalog.hierarchies import drop_hierarchy as drop_hierarchy
+    from sqlanon.catalog.releases import Version as Version
+    from sqlanon.comparison.compare import Comparison as Comparison
+    from sqlanon.comparison.compare import compare as compare
+    from sqlanon.disclosure.attacks import Attack as Attack
+    from sqlanon.disclosure.attacks import Attacks as Attacks
+    from sqlanon.disclosure.attacks import attack as attack
+    from sqlanon.disclosure.detect import Detection as Detection
+    from sqlanon.disclosure.detect import detect as detect
+    from sqlanon.disclosure.risk import risk as risk
+    from sqlanon.engine.opening import open_readonly as open_readonly
+    from sqlanon.errors import BrokenPromiseError as BrokenPromiseError
+    from sqlanon.errors import SqlanonError as SqlanonError
+    from sqlanon.install import load as load
+    from sqlanon.install import set_key as set_key
+    from sqlanon.keys import create_key as create_key
+    from sqlanon.keys import read_key as read_key
+    from sqlanon.policy.policy import Policy as Policy
+    from sqlanon.privacy.checking import Check as Check
+    from sqlanon.privacy.checking import check as check
+    from sqlanon.releases.combinations import Audit as Audit
+    from sqlanon.releases.combinations import Combination as Combination
+    from sqlanon.releases.combinations import audit as audit
+    from sqlanon.releases.making import anonymize as anonymize
+    from sqlanon.releases.refresh import refresh as refresh
+    from sqlanon.releases.release import Release as Release
+    from sqlanon.releases.release import drop_release as drop_release
+    from sqlanon.releases.release import open_release as open_release
+    from sqlanon.releases.status import Status as Status
+    from sqlanon.releases.status import status as status
+    from sqlanon.reporting.outline import show_hierarchy as show_hierarchy
+    from sqlanon.reporting.page import report as report
+    from sqlanon.statements.connection import Connection as Connection
+    from sqlanon.statements.connection import connect as connect
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet unless the caller listens
 
-_MODULES = {
-    "attacks": ("Attack", "Attacks", "attack"),
-    "auditing": ("Audit", "Combination", "audit"),
-    "checks": ("Check", "check"),
-    "comparison": ("Comparison", "compare"),
-    "connection": ("Connection", "connect"),
-    "detection": ("Detection", "detect"),
-    "displays": ("show_hierarchy",),
+_HOMES = {
+    "catalog.hierarchies": ("create_hierarchy", "drop_hierarchy"),
+    "catalog.releases": ("Version",),
+    "comparison.compare": ("Comparison", "compare"),
+    "disclosure.attacks": ("Attack", "Attacks", "attack"),
+    "disclosure.detect": ("Detection", "detect"),
+    "disclosure.risk": ("risk",),
+    "engine.opening": ("open_readonly",),
     "errors": ("BrokenPromiseError", "SqlanonError"),
-    "hierarchy": ("create_hierarchy", "drop_hierarchy"),
-    "loading": ("load", "set_key"),
-    "policy": ("Policy",),
-    "pseudonyms": ("create_key", "read_key"),
-    "publish": ("open_readonly",),
-    "refreshing": ("refresh",),
-    "release": ("Release", "anonymize", "drop_release", "open_release"),
-    "reports": ("report",),
-    "risks": ("risk",),
-    "staleness": ("Status", "status"),
-    "stored": ("Version",),
+    "install": ("load", "set_key"),
+    "keys": ("create_key", "read_key"),
+    "policy.policy": ("Policy",),
+    "privacy.checking": ("Check", "check"),
+    "releases.combinations": ("Audit", "Combination", "audit"),
+    "releases.making": ("anonymize",),
+    "releases.refresh": ("refresh",),
+    "releases.release": ("Release", "drop_release", "open_release"),
+    "releases.status": ("Status", "status"),
+    "reporting.outline": ("show_hierarchy",),
+    "reporting.page": ("report",),
+    "statements.connection": ("Connection", "connect"),
 }
-"""Where each name is. It is imported when it is first used, so that `sqlanon --help` need not wait for DuckDB."""
+"""Where each public name lives. It is imported when it is first used, so that `sqlanon --help` need not wait for
+DuckDB. A test holds the imports above, which only type checkers read, to this table."""
 
-__all__ = [
-    "Attack",
-    "Attacks",
-    "Audit",
-    "BrokenPromiseError",
-    "Check",
-    "Combination",
-    "Comparison",
-    "Connection",
-    "Detection",
-    "Policy",
-    "Release",
-    "SqlanonError",
-    "Status",
-    "Version",
-    "__version__",
-    "anonymize",
-    "attack",
-    "audit",
-    "check",
-    "compare",
-    "connect",
-    "create_hierarchy",
-    "create_key",
-    "detect",
-    "drop_hierarchy",
-    "drop_release",
-    "load",
-    "open_readonly",
-    "open_release",
-    "read_key",
-    "refresh",
-    "report",
-    "risk",
-    "set_key",
-    "show_hierarchy",
-    "status",
-]
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_MODULES)]
 
 
 def __getattr__(name: str) -> Any:
-    for module, exported in _MODULES.items():
-        if name in exported:
-            globals()[name] = getattr(import_module(f"sqlanon.{module}"), name)
-            return globals()[name]
-    raise AttributeError(f"module 'sqlanon' has no attribute '{name}'")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'sqlanon' has no attribute '{name}'")
+    globals()[name] = getattr(import_module(f"sqlanon.{_MODULES[name]}"), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return list(__all__)

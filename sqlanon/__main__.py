@@ -2,6 +2,6 @@
 
 import sys
 
-from sqlanon.cli import main
+from sqlanon.cli.main import main
 
 sys.exit(main())

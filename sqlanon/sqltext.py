@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,11 @@ def name(identifier: str) -> str:
 def names(identifiers: Iterable[str]) -> str:
     """Several identifiers, separated by commas."""
     return ", ".join(map(name, identifiers))
+
+
+def fresh_name(what: str) -> str:
+    """A name that nothing in any database has yet, for what is temporary."""
+    return f"sqlanon_{what}_{secrets.token_hex(6)}"
 
 
 def literal(value: Any) -> str:
@@ -92,3 +99,22 @@ def split_name(qualified: str) -> list[str] | None:
         piece[1:-1].replace('""', '"') if piece.startswith('"') else piece.strip()
         for piece in re.findall(part, qualified)
     ]
+
+
+@dataclass(frozen=True)
+class Cte:
+    """A named step of a query."""
+
+    name: str
+    body: str
+    materialized: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The step as it stands in the with clause."""
+        return f"{self.name} as {'materialized ' if self.materialized else ''}(\n{self.body}\n)"
+
+
+def with_ctes(ctes: list[Cte], body: str) -> str:
+    """A query that reads top to bottom."""
+    return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body

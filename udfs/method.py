@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlanon.udfs.problem import Groups
-
 from sqlanon.errors import PolicyError, not_one_of
+from sqlanon.udfs.problem import Groups
 
 Progress = Callable[..., None]
 """Called with (done, total) now and then, and with facts by name such as moves or the loss so far; raises
 InterruptedRunError when the user asked to stop."""
-
 THOUSANDTHS = 1000
 
 

@@ -35,6 +35,7 @@ from functools import cached_property
 from typing import ClassVar, TypeVar
 
 import numpy as np
+
 from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.problem import Bools, Floats, Ints, Problem, Tree
 

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
 SUPPRESSED = -1
 """The group of the rows that are printed as * in every quasi-identifier."""
 LEFT_OUT = -2
 """The group of the rows that are not printed at all."""
-
 GRAIN = 2.0**-40
 """Distances are multiples of this, about 1e-12 of an attribute."""
 

@@ -21,16 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from sqlanon.udfs.methods import METHODS
 from wild import ENDLESS, INJECTION, JUNK, NAMES, TAME, any_option, fitting, known_types
 
 import sqlanon
-from sqlanon.commands.arguments import create_hierarchy
+from sqlanon.cli.commands.arguments import create_hierarchy
 from sqlanon.errors import SqlanonError
-from sqlanon.policy import Job, Policy
+from sqlanon.policy.job import Job
+from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import literal
 from sqlanon.sqltext import name as quoted
-from sqlanon.statements import Plain, parse
+from sqlanon.statements.parse import Plain, parse
+from sqlanon.udfs.methods import METHODS
 
 KEY = bytes(32)
 HIERARCHIES: dict[str, dict[str, Any]] = {

@@ -13,8 +13,8 @@ import duckdb
 import pytest
 
 import sqlanon
+from sqlanon.engine.errors import translated
 from sqlanon.errors import CatalogError, DataError, PolicyError, ResourceError, SqlanonError
-from sqlanon.failures import translated
 
 QUASI = ["age", "zip"]
 PEOPLE = (

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 import sqlanon
+from sqlanon.engine.errors import translated
 from sqlanon.errors import DataError, PolicyError, SqlanonError
-from sqlanon.failures import translated
 
 
 @pytest.fixture

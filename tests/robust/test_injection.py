@@ -11,9 +11,10 @@ import duckdb
 import pytest
 
 import sqlanon
-from sqlanon.cli import main
+from sqlanon.cli.main import main
 from sqlanon.errors import SqlanonError
-from sqlanon.policy import OPTIONS, PARAMETERS, ROLES
+from sqlanon.policy.options import PARAMETERS, ROLES
+from sqlanon.policy.policy import OPTIONS
 from sqlanon.sqltext import literal
 from sqlanon.sqltext import name as quoted
 

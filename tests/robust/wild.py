@@ -6,9 +6,10 @@ import random
 from typing import Any
 
 import duckdb
-from sqlanon.udfs.methods import METHODS
 
-from sqlanon.policy import OPTIONS, PARAMETERS, RANGES, REPRESENTATIONS
+from sqlanon.policy.options import PARAMETERS, RANGES, REPRESENTATIONS
+from sqlanon.policy.policy import OPTIONS
+from sqlanon.udfs.methods import METHODS
 
 INJECTION = "'; drop table bystander; --"
 NAMES = [

@@ -1,0 +1,39 @@
+"""Who is in a view: the digests of the people whose rows it has, and the salt and key check that go with them."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+
+from sqlanon.catalog.releases import Stored
+from sqlanon.engine.session import run
+from sqlanon.errors import PolicyError
+from sqlanon.pipeline.digests import Digests
+from sqlanon.sqltext import literal
+
+
+def remember(con: duckdb.DuckDBPyConnection, anon: str, release: str, digests: Digests, key: str | None) -> None:
+    """Write into the catalog how the people of a view are recognized."""
+    run(
+        con,
+        f"insert into {anon}.release_members by name select $1 as release, $2 as salt, $3 as columns, "
+        f"{_key_check(digests.salt, key)} as key_check",
+        [release, digests.salt, json.dumps(dict(digests.types), ensure_ascii=False)],
+    )
+
+
+def recall(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: str | None) -> Digests | None:
+    """How the people of a stored view are recognized; None where that was not kept."""
+    found = run(con, f"select salt, columns, key_check from {anon}.release_members where release = $1", [stored.name])
+    if not found:
+        return None
+    salt, columns, key_check = found[0]
+    if key is not None and run(con, f"select {_key_check(salt, key)}") != [(key_check,)]:
+        raise PolicyError(f"The key is another one than '{stored.name}' was made with: its pseudonyms would not match")
+    return Digests(salt, json.loads(columns))
+
+
+def _key_check(salt: str, key: str | None) -> str:
+    """What tells one key from another, as SQL."""
+    return f"sqlanon_pseudonym({literal(key)}, {literal(salt)})" if key is not None else "null"

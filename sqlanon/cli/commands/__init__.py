@@ -1,0 +1,53 @@
+"""The commands, a file each: `add_arguments` says what it takes, `run` does it. A thin skin over the library."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+
+import duckdb
+
+from sqlanon.errors import BrokenPromiseError, SqlanonError
+from sqlanon.progress import bars
+
+OWN_PROGRESS = ("shell", "compare")
+"""Commands that show progress in their own way."""
+
+
+def carry_out(command: str, arguments: argparse.Namespace) -> int:
+    """Run a command; the exit code."""
+    try:
+        with nullcontext() if command in OWN_PROGRESS else bars.bar(), _warnings(command != "compare"):
+            return int(import_module(f"sqlanon.cli.commands.{command}").run(arguments) or 0)
+    except BrokenPromiseError as problem:
+        return say(problem, 1)
+    except (SqlanonError, duckdb.Error) as problem:
+        return say(problem, 2)
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return say("interrupted; nothing was stored", 130)
+
+
+@contextmanager
+def _warnings(are_shown: bool) -> Iterator[None]:
+    """What the library logs goes to stderr, as errors do."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("sqlanon: %(message)s"))
+    log = logging.getLogger("sqlanon")
+    if are_shown:
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+def say(problem: object, code: int) -> int:
+    """Print a line to stderr; the exit code."""
+    print(f"sqlanon: {problem}", file=sys.stderr)
+    return code

@@ -1,0 +1,120 @@
+"""sqlanon anonymize: anonymize a table, file or query."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import sqlanon
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_key_file,
+    add_models,
+    add_quasi,
+    asked_database,
+    columns,
+    flat,
+    number,
+    pair,
+    weight,
+)
+from sqlanon.policy.options import (
+    DEFAULT_METHOD,
+    DELETED,
+    MAX_SUPPRESSION,
+    PARAMETERS,
+    POPULATION,
+    RANGES,
+    REPRESENTATIONS,
+    ROLES,
+)
+from sqlanon.policy.policy import OPTIONS
+from sqlanon.releases.publishing import refuse
+from sqlanon.reporting.displays import release_dict, summary
+from sqlanon.udfs.method import Parameter
+from sqlanon.udfs.methods import METHODS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("source", help="a table of the database, a csv or parquet file, or a SELECT")
+    add_database(parser)
+    add_quasi(parser)
+    parser.add_argument("--k", type=int, default=5, help="the smallest class that may be printed (default 5)")
+    add_models(parser)
+    parser.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
+    for role, meaning in (
+        ("sensitive", "released as they are, diversity measured"),
+        ("keep", "released as they are"),
+        ("unsafe-keep", "released as they are even if nearly unique"),
+        ("pseudonymize", "released as keyed hashes"),
+    ):
+        parser.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
+    parser.add_argument("--entity", metavar="COLUMN", help="whom a row is about: k, l and alpha count people by it")
+    parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
+    parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
+    parser.add_argument(
+        "--ranges", choices=RANGES, help="numbers as [25-30], as two typed columns, or snapped to a grid"
+    )
+    parser.add_argument("--grid", action="append", type=pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
+    parser.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
+    parser.add_argument("--population", metavar="TABLE", help=POPULATION)
+    parser.add_argument(f"--{MAX_SUPPRESSION.name.replace('_', '-')}", type=number, help=MAX_SUPPRESSION.help)
+    parser.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
+    parser.add_argument("--block-size", type=number, help="cluster so many distinct tuples at a time")
+    parser.add_argument("--seed", type=int, help="the same seed gives the same groups")
+    parser.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
+    parser.add_argument(
+        "--strict", action="store_true", default=None, help="refuse what breaks k together with other stored releases"
+    )
+    for parameter, methods in _parameters().items():
+        kind = {"type": number} if not parameter.choices else {"choices": parameter.choices}
+        parser.add_argument(
+            f"--{parameter.name.replace('_', '-')}", help=f"{', '.join(methods)}: {parameter.help}", **kind
+        )
+    parser.add_argument("--name", help="store the release in the database under this name")
+    parser.add_argument("--view", action="store_true", help="store it as a view over a stored table")
+    parser.add_argument("--replace", action="store_true", help="replace a stored release of that name")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file"
+    )
+    parser.add_argument("--json", action="store_true", help="print what was verified and lost as one JSON object")
+    add_key_file(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    output: Path | None = arguments.output
+    given = {option: getattr(arguments, option, None) for option in (*OPTIONS, *PARAMETERS)}
+    given |= {role: flat(given[role]) for role in ROLES}
+    given["hierarchies"] = dict(arguments.hierarchy or [])
+    given["weights"] = {column: weight(column, text) for column, text in arguments.weight or []}
+    given["grid"] = dict(arguments.grid or [])
+    with asked_database(arguments) as con:
+        if output is not None:
+            refuse(con.duckdb, output)
+        release = sqlanon.anonymize(
+            con,
+            arguments.source,
+            name=arguments.name,
+            kind="view" if arguments.view else "table",
+            replace=arguments.replace,
+            **given,
+        )
+        if output is not None:
+            release.publish(output)
+        elif arguments.name is None and not arguments.json:
+            print(release.relation())
+        if arguments.json:
+            print(json.dumps(release_dict(release)))
+        print(summary(release), file=sys.stderr)
+
+
+def _parameters() -> dict[Parameter, list[str]]:
+    """Every method parameter once, with the methods that take it."""
+    named: dict[str, tuple[Parameter, list[str]]] = {}
+    for method in METHODS.values():
+        for parameter in method.parameters:
+            named.setdefault(parameter.name, (parameter, []))[1].append(method.name)
+    return dict(named.values())

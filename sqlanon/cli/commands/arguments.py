@@ -1,0 +1,120 @@
+"""What several commands take, and the database they work on."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlanon
+from sqlanon.engine import session
+from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.keys import VARIABLE
+from sqlanon.policy.options import ASKED
+from sqlanon.sqltext import literal, name, split_name
+
+
+def add_database(parser: argparse.ArgumentParser, help: str = "the DuckDB database", required: bool = False) -> None:
+    parser.add_argument("--db", metavar="FILE", help=help, required=required)
+
+
+def add_key_file(parser: argparse.ArgumentParser) -> None:
+    help = f"the key of pseudonyms, made by sqlanon key (default: {VARIABLE} of the environment)"
+    parser.add_argument("--key-file", type=Path, metavar="FILE", help=help)
+
+
+def asked_database(arguments: argparse.Namespace) -> sqlanon.Connection:
+    """The database, with its key if there is one."""
+    key = sqlanon.read_key(arguments.key_file) if arguments.key_file is not None else None
+    con = sqlanon.connect(arguments.db or ":memory:")
+    sqlanon.set_key(con, key)
+    return con
+
+
+def existing_database(arguments: argparse.Namespace) -> None:
+    """Raise if the database that is named is not there: opening it would make a new one."""
+    if arguments.db is not None and not Path(arguments.db).is_file():
+        raise CatalogError(f"There is no database '{arguments.db}'")
+
+
+def add_quasi(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--quasi", action="append", required=True, type=columns, metavar="A,B", help="quasi-identifiers"
+    )
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """What may be asked of sensitive columns."""
+    for option in ASKED:
+        kind = {"type": number} if not option.choices else {"choices": option.choices}
+        parser.add_argument(f"--{option.name.replace('_', '-')}", help=option.help, **kind)
+
+
+def columns(text: str) -> list[str]:
+    """A comma-separated list of names; double quotes protect a comma."""
+    return [column.strip() for column in next(csv.reader([text], skipinitialspace=True), []) if column.strip()]
+
+
+def pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.rpartition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not COLUMN=VALUE")
+    return key, value
+
+
+def number(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def whole_numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of whole numbers, such as 5,10,20") from None
+
+
+def numbers(text: str) -> list[float]:
+    return [number(part) for part in text.split(",")]
+
+
+def flat(lists: list[list[str]] | None) -> list[str]:
+    return [column for part in lists or [] for column in part]
+
+
+def weight(column: str, text: str) -> float:
+    try:
+        return number(text)
+    except ValueError:
+        raise PolicyError(f"weights: '{column}' must have a number above 0") from None
+
+
+def attach(con: sqlanon.Connection, arguments: argparse.Namespace, sources: Sequence[str], command: str) -> bool:
+    """Attach the database, if one is named, as `checked`; nothing is written to it."""
+    if arguments.db is None:
+        for source in sources:
+            if source.lower().endswith((".duckdb", ".db")):
+                raise CatalogError(f"Which table of '{source}'? sqlanon {command} TABLE --db {source}")
+        return False
+    existing_database(arguments)
+    session.run(con.duckdb, f"attach {literal(arguments.db)} as checked (read_only)")
+    return True
+
+
+def attached(table: str) -> str:
+    """The table's name in the attached database, in full."""
+    parts = split_name(table) or [table]
+    schema = parts[-2] if len(parts) > 1 else "main"
+    return f"checked.{name(schema)}.{name(parts[-1])}"
+
+
+def create_hierarchy(con: sqlanon.Connection, hierarchy: str, definition: dict[str, Any]) -> None:
+    """Make a hierarchy as a TOML file or the command line defines it."""
+    try:
+        sqlanon.create_hierarchy(con, hierarchy, **definition)
+    except TypeError as problem:
+        raise PolicyError(f"[hierarchy.{hierarchy}]: {problem}") from None

@@ -1,0 +1,55 @@
+"""sqlanon attack: attack a release with its source as the attacker's knowledge."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database, columns, existing_database, flat, pair
+from sqlanon.policy.options import RANGES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("release", help="a stored release of --db, or with --source any table, csv or parquet file")
+    add_database(parser)
+    parser.add_argument("--source", help="what a table that is no stored release was made from")
+    for role in ("quasi", "sensitive", "keep"):
+        parser.add_argument(
+            f"--{role}", action="append", type=columns, metavar="A,B", help="with --source: its columns"
+        )
+    parser.add_argument("--k", type=int, help="with --source: what k promises (default 5)")
+    parser.add_argument("--l", type=float, help="with --source: what l promises")
+    parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="with --source")
+    parser.add_argument("--ranges", choices=RANGES, help="with --source: how numbers are printed")
+    parser.add_argument("--other", action="append", metavar="NAME", help="intersect with this release (default: all)")
+    parser.add_argument(
+        "--knows", type=int, default=1, metavar="M", help="values that the attacker rules out (default 1)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    existing_database(arguments)
+    with sqlanon.connect(arguments.db or ":memory:") as con:
+        found = sqlanon.attack(
+            con,
+            arguments.release,
+            source=arguments.source,
+            others=arguments.other,
+            knows=arguments.knows,
+            quasi=flat(arguments.quasi) or None,
+            sensitive=flat(arguments.sensitive) or None,
+            keep=flat(arguments.keep) or None,
+            hierarchies=dict(arguments.hierarchy or []) or None,
+            k=arguments.k,
+            l=arguments.l,
+            ranges=arguments.ranges,
+        )
+        if arguments.json:
+            print(json.dumps(found.as_dict()))
+        else:
+            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=250)
+            print("holds" if found.holds else "BROKEN")
+    return 0 if found.holds else 1

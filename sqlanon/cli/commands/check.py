@@ -1,0 +1,59 @@
+"""sqlanon check: check a table, csv or parquet file; exit 1 if a promise is broken."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database, add_models, add_quasi, attach, attached, columns, flat
+from sqlanon.policy.options import ASKED
+from sqlanon.privacy.checking import Check, check
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("source", nargs="+", help="csv or parquet files, or tables of --db")
+    add_database(parser, "the database that has the table; opened read-only")
+    add_quasi(parser)
+    parser.add_argument("--k", type=int, default=5, help="rows that every class must have (default 5)")
+    parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
+    parser.add_argument("--entity", metavar="COLUMN", help="count people by this column, instead of rows")
+    add_models(parser)
+    parser.add_argument("--json", action="store_true", help="print a JSON object for each source, a line each")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with sqlanon.connect() as con:
+        is_attached = attach(con, arguments, arguments.source, "check")
+        verdicts = []
+        for source in arguments.source:
+            found = check(
+                con,
+                attached(source) if is_attached else source,
+                flat(arguments.quasi),
+                arguments.k,
+                sensitive=flat(arguments.sensitive),
+                entity=arguments.entity,
+                **{option.name: getattr(arguments, option.name) for option in ASKED},
+            )
+            if not arguments.json and len(arguments.source) > 1:
+                print(f"{source}:")
+            _print(source, found, arguments.json)
+            verdicts.append(found.holds)
+    return 0 if all(verdicts) else 1
+
+
+def _print(source: str, found: Check, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"source": source, **found.as_dict()}))
+    else:
+        print(f"k = {found.k} (asked {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
+        for model, by_column in found.reached.items():
+            asked = f" (asked {found.asked[model]:g})" if model in found.asked else ""
+            for column, value in by_column.items():
+                is_empty = value is None
+                print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
+        if found.violations:
+            print(f"{found.violations:,} classes have fewer than {found.asked_k} rows")
+        print("holds" if found.holds else "BROKEN")

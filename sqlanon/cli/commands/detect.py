@@ -1,0 +1,38 @@
+"""sqlanon detect: which columns and combinations single people out, and a role for each column."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database, attach
+from sqlanon.engine import session
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("source", help="a csv or parquet file, or a table of --db")
+    add_database(parser, "the database that has the table; opened read-only")
+    parser.add_argument("--size", type=int, default=3, help="how many columns a combination may have (default 3)")
+    parser.add_argument(
+        "--share", type=float, default=0.05, help="the unique rows that make it identify (default 0.05)"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print one JSON object")
+    how.add_argument("--toml", action="store_true", help="print a policy file for sqlanon run")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect() as con:
+        if attach(con, arguments, [arguments.source], "detect"):
+            session.run(con.duckdb, "use checked.main")
+        found = sqlanon.detect(con, arguments.source, size=arguments.size, share=arguments.share)
+        if arguments.json:
+            print(json.dumps(found.as_dict()))
+        elif arguments.toml:
+            print(found.toml(), end="")
+        else:
+            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=200)
+            if found.untested:
+                print(f"{found.untested:,} sets of columns were not tested")

@@ -1,0 +1,30 @@
+"""sqlanon publish: write a stored release to a new duckdb, csv or parquet file that holds nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("name", help="a stored release")
+    add_database(parser, required=True)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new file")
+    parser.add_argument("--replace", action="store_true", help="replace a file that is there")
+    parser.add_argument("--json", action="store_true", help="print what the file says about the release")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect(arguments.db) as con:
+        about = sqlanon.open_release(con, arguments.name).publish(arguments.output, replace=arguments.replace)
+    if arguments.json:
+        print(json.dumps(about))
+    else:
+        holds = f"{about['property']}, {about['rows']:,} rows in {about['classes']:,} classes"
+        print(f"wrote {arguments.output}, verified on the file: {holds}", file=sys.stderr)

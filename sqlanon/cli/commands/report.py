@@ -1,0 +1,77 @@
+"""sqlanon report: one HTML file about a release or any table: what holds, what was lost, what is not protected."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database, add_models, attach, attached, columns, flat, pair
+from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.policy.options import ASKED, RANGES
+from sqlanon.reporting.facts import CURVE_ROWS, Facts, facts_of_release, facts_of_table
+from sqlanon.reporting.page import require_writable, write
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("table", help="a stored release of --db, or with --quasi any table, csv or parquet file")
+    add_database(parser, "the database that has it; with --quasi and no --source opened read-only")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default report.html)")
+    parser.add_argument("--json", action="store_true", help="print what the page tells as one JSON object")
+    curve = parser.add_mutually_exclusive_group()
+    limit = f"default: for up to {CURVE_ROWS:,} rows"
+    curve.add_argument("--curve", action="store_true", default=None, help=f"draw what another k would cost ({limit})")
+    curve.add_argument("--no-curve", action="store_false", dest="curve", help="leave that out: it takes a run per k")
+    for role, meaning in (
+        ("quasi", "the quasi-identifiers of a table"),
+        ("sensitive", "with --quasi: sensitive columns"),
+    ):
+        parser.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
+    parser.add_argument("--k", type=int, help="with --quasi: rows that every class must have (default 5)")
+    parser.add_argument("--entity", metavar="COLUMN", help="with --quasi: count people by this column, instead of rows")
+    add_models(parser)
+    parser.add_argument("--source", help="with --quasi: what the table was made from, to tell what was lost")
+    parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="with --source")
+    parser.add_argument("--ranges", choices=RANGES, help="with --source: how numbers are printed")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    output = arguments.output or (None if arguments.json else Path("report.html"))
+    if output is not None:
+        require_writable(output)
+    facts = _of_table(arguments) if arguments.quasi else _of_release(arguments)
+    if output is not None:
+        write(facts, output)
+        print(f"wrote {output}: {facts.claim if facts.holds else 'BROKEN'}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(facts.as_dict()))
+    return 0 if facts.holds else 1
+
+
+def _of_release(arguments: argparse.Namespace) -> Facts:
+    for option in ("k", "sensitive", "entity", "source", "hierarchy", "ranges", *(option.name for option in ASKED)):
+        if getattr(arguments, option) is not None:
+            raise PolicyError(f"--{option.replace('_', '-')} is for tables that are no release: name their --quasi too")
+    if arguments.db is None or not Path(arguments.db).is_file():
+        hint = "name its --quasi, or the --db of a release" if arguments.db is None else f"no database '{arguments.db}'"
+        raise CatalogError(f"What is '{arguments.table}'? {hint}")
+    with sqlanon.connect(arguments.db) as con:
+        return facts_of_release(sqlanon.open_release(con, arguments.table), arguments.curve)
+
+
+def _of_table(arguments: argparse.Namespace) -> Facts:
+    given = {option.name: getattr(arguments, option.name) for option in ASKED}
+    given |= {"hierarchies": dict(arguments.hierarchy or []) or None, "ranges": arguments.ranges}
+    given |= {"entity": arguments.entity, "source": arguments.source, "sensitive": flat(arguments.sensitive)}
+    has_source = arguments.source is not None and arguments.db is not None  # its hierarchies are in the database, too
+    if has_source and not Path(arguments.db).is_file():
+        raise CatalogError(f"There is no database '{arguments.db}'")
+    with sqlanon.connect(arguments.db if has_source else ":memory:") as con:
+        table = arguments.table
+        if not has_source and attach(con, arguments, [table], "report"):
+            table = attached(table)
+        k = 5 if arguments.k is None else arguments.k
+        return facts_of_table(con, table, flat(arguments.quasi), k, shown=arguments.table, **given)

@@ -1,0 +1,31 @@
+"""sqlanon risk: how easily the people of a table, csv or parquet file are found again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database, add_quasi, attach, attached, flat
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("source", help="a csv or parquet file, or a table of --db")
+    add_database(parser, "the database that has the table; opened read-only")
+    add_quasi(parser)
+    parser.add_argument("--population", metavar="SOURCE", help="everybody who might be in it, printed as the table is")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect() as con:
+        source, population = arguments.source, arguments.population
+        if attach(con, arguments, [arguments.source], "risk"):
+            source, population = attached(source), population and attached(population)
+        found = sqlanon.risk(con, source, flat(arguments.quasi), population=population)
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    for measure, value in found.items():
+        print(f"{measure:16} {value:,.6g}" if value is not None else f"{measure:16} -")

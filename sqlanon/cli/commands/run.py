@@ -1,0 +1,44 @@
+"""sqlanon run: run a SQL script or a policy file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database, add_key_file, asked_database, create_hierarchy
+from sqlanon.cli.shell import print_json, run_script
+from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.policy.job import Job
+from sqlanon.reporting.displays import release_dict, summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("file", type=Path, help="script.sql, or policy.toml with a source and a policy")
+    add_database(parser)
+    parser.add_argument("--json", action="store_true", help="print a JSON object for the policy, or for each result")
+    add_key_file(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if not arguments.file.is_file():
+        raise CatalogError(f"There is no file '{arguments.file}'")
+    if arguments.file.suffix.lower() != ".toml":
+        with asked_database(arguments) as con:
+            run_script(con, arguments.file.read_text(encoding="utf-8"), print_json if arguments.json else print)
+        return
+    job = Job.from_toml(arguments.file)
+    if job.source is None:
+        raise PolicyError(f"'{arguments.file}' names no source: source = \"patients\"")
+    with asked_database(arguments) as con:
+        for hierarchy, definition in job.define.items():
+            create_hierarchy(con, hierarchy, {**definition, "replace": True})
+        release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
+        if arguments.json:
+            print(json.dumps(release_dict(release)))
+            return
+        if job.name is None:
+            print(release.relation())
+        print(summary(release))

@@ -1,0 +1,35 @@
+"""sqlanon utility: what a stored release lost, and with --task how well a column can still be predicted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import sqlanon
+from sqlanon.cli.commands.arguments import add_database
+from sqlanon.comparison.prediction import predict
+from sqlanon.sqltext import literal
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("name", help="a stored release")
+    add_database(parser, required=True)
+    parser.add_argument("--task", metavar="COLUMN", help="predict this sensitive or kept column (needs sqlanon[task])")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with sqlanon.connect(arguments.db) as con:
+        release = sqlanon.open_release(con, arguments.name)
+        task = predict(release, arguments.task) if arguments.task else None
+        if arguments.json:
+            print(json.dumps({"metrics": release.metrics(), "task": task and task.as_dict()}))
+            return
+        measures = f"from anon.utility({literal(release.name)})"
+        con.duckdb.sql(f'select measure, "column", value, "range", better {measures}').show(max_rows=100)
+        if task:
+            shares = f"original {task.original:.1%}, release {task.release:.1%}, a constant guess {task.majority:.1%}"
+            print(f"{task.target} predicted right: {shares}")
+            if task.nearest_original is not None and task.nearest_release is not None:
+                print(f"1-NN error: original {task.nearest_original:.2%}, release {task.nearest_release:.2%}")

@@ -1,0 +1,128 @@
+"""The command line: which commands there are. What each takes and does is its own file of sqlanon/commands, imported
+when it is asked for, so that `sqlanon --help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Container, Sequence
+from importlib import import_module
+
+import sqlanon
+
+COMMANDS = {
+    "demo": (
+        "a table before and after, with proof and loss",
+        "sqlanon demo",
+    ),
+    "detect": (
+        "which columns and combinations single people out, and a role for each column",
+        "sqlanon detect people.csv --toml > policy.toml",
+    ),
+    "anonymize": (
+        "anonymize a table, file or query",
+        "sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv",
+    ),
+    "check": (
+        "check a table, csv or parquet file; exit 1 if a promise is broken",
+        "sqlanon check people_public.csv --quasi age,zip,sex --k 5 --sensitive diagnosis --l 2",
+    ),
+    "risk": (
+        "how easily the people of a table, csv or parquet file are found again",
+        "sqlanon risk people_public.csv --quasi age,zip,sex",
+    ),
+    "attack": (
+        "attack a release with its source as the attacker's knowledge; exit 1 if one gets further than is promised",
+        "sqlanon attack patients_public --db hospital.duckdb",
+    ),
+    "publish": (
+        "write a stored release to a new duckdb, csv or parquet file that holds nothing else",
+        "sqlanon publish patients_public --db hospital.duckdb -o patients_public.parquet",
+    ),
+    "report": (
+        "write one HTML file about a release or any table: what holds, what was lost, what is not protected",
+        "sqlanon report patients_public --db hospital.duckdb -o report.html",
+    ),
+    "refresh": (
+        "bring a stored view up to its source: what was added, withdrawn and held",
+        "sqlanon refresh patients_public --db hospital.duckdb",
+    ),
+    "status": (
+        "which stored releases are behind their sources, and by how many rows",
+        "sqlanon status --db hospital.duckdb",
+    ),
+    "audit": (
+        "all stored releases of a table together; exit 1 if they leave somebody among fewer than k",
+        "sqlanon audit patients --db hospital.duckdb",
+    ),
+    "compare": (
+        "run methods against each other on the same rows: loss, time and risk as tables, charts and JSON",
+        "sqlanon compare people.csv --quasi age,zip,sex --k 5,10,20 --methods auto,kacpc,mondrian -o comparison.html",
+    ),
+    "run": (
+        "run a SQL script or a policy file",
+        "sqlanon run anonymize.sql --db hospital.duckdb",
+    ),
+    "shell": (
+        "type SQL and sqlanon's statements",
+        "sqlanon shell --db hospital.duckdb",
+    ),
+    "hierarchy": (
+        "list, show, create and drop hierarchies, and find what they do not cover",
+        "sqlanon hierarchy create zip --prefix --db hospital.duckdb",
+    ),
+    "key": (
+        "make a key for pseudonyms, in a file that only you can read",
+        "sqlanon key my.key",
+    ),
+    "utility": (
+        "what a stored release lost, and with --task how well a column can still be predicted",
+        "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
+    ),
+    "methods": (
+        "the clustering methods and their parameters",
+        "sqlanon methods",
+    ),
+    "completion": (
+        "print the completion script of a shell, for TAB to know commands and options",
+        'eval "$(sqlanon completion bash)" in ~/.bashrc',
+    ),
+}
+"""Each command with what it does and an example."""
+FIRST = """\
+sqlanon {version} anonymizes tables inside DuckDB, and checks what others anonymized.
+
+  1. see it             sqlanon demo
+  2. look at a table    sqlanon detect people.csv
+  3. anonymize it       sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
+  4. check the file     sqlanon check people_public.csv --quasi age,zip,sex --k 5
+  5. show it to others  sqlanon report people_public.csv --quasi age,zip,sex --k 5 -o report.html
+
+All commands: sqlanon --help. What one takes, with an example: sqlanon anonymize --help."""
+"""What to do first."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code: 0 done and true, 1 a promise is broken, 2 bad input."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        print(FIRST.format(version=sqlanon.__version__))
+        return 0
+    parsed = parser(given).parse_args(given)
+    return int(import_module("sqlanon.cli.commands").carry_out(parsed.command, parsed))
+
+
+def parser(wanted: Container[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """The parser of all commands, where those that are wanted know their arguments."""
+    main_parser = argparse.ArgumentParser(
+        prog="sqlanon",
+        description="Anonymize tables inside DuckDB, and check what others anonymized.",
+        epilog="First steps: sqlanon demo",
+    )
+    main_parser.add_argument("--version", action="version", version=f"sqlanon {sqlanon.__version__}")
+    commands = main_parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
+    for command, (help, example) in COMMANDS.items():
+        added = commands.add_parser(command, help=help, description=help, epilog=f"Example: {example}")
+        if command in wanted:
+            import_module(f"sqlanon.cli.commands.{command}").add_arguments(added)
+    return main_parser

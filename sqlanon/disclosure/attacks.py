@@ -1,0 +1,425 @@
+"""Attacks on a release, with its source as what the attacker knows: what each got, what chance gives, what is promised.
+
+An attack reads printed labels as the measures do, and finds for each person of the source the printed rows that cover
+their values. It succeeds beyond its promise or not; against some attacks k and l promise nothing, and then it is said
+how far they get. The numbers are shares and chances; no value is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.engine.frames import naming
+from sqlanon.engine.names import resolve
+from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.errors import PolicyError
+from sqlanon.policy.policy import Policy
+from sqlanon.privacy.covering import Codes, Floats, Target, View, coded, covers, left_of, table, together
+from sqlanon.releases.making import anonymize
+from sqlanon.releases.release import Release, open_release
+from sqlanon.sqltext import literal
+from sqlanon.udfs.methods import METHODS
+
+SIGMAS = 3.89
+"""Chance alone goes this far once in 10,000 times."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What was tried, how far it got, how far chance alone gets, and what is promised against it.
+
+    The verdict is `holds` where it got no further than promised, `BROKEN` where it did, `open` where it got somewhere
+    and nothing is promised, or `not tried`.
+    """
+
+    attack: str
+    column: str | None
+    tried: str
+    got: float | None
+    chance: float | None
+    promise: float | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """The attacks on one release."""
+
+    release: str
+    rows: tuple[Attack, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Did no attack get further than what is promised?"""
+        return all(row.verdict != "BROKEN" for row in self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"release": self.release, "holds": self.holds, "attacks": [asdict(row) for row in self.rows]}
+
+    def sql(self) -> str:
+        """A query that answers with a row per attack."""
+        kinds = ("varchar", "varchar", "varchar", "double", "double", "double", "varchar")
+        rows = [
+            "(" + ", ".join(f"{literal(v)}::{kind}" for v, kind in zip(asdict(row).values(), kinds, strict=True)) + ")"
+            for row in self.rows
+        ]
+        return f'from (values {", ".join(rows)}) as attacks(attack, "column", tried, got, chance, promise, verdict)'
+
+
+def attack(
+    con: Any,
+    release: Any,
+    *,
+    source: Any = None,
+    others: Sequence[str | Release] | None = None,
+    knows: int = 1,
+    **options: Any,
+) -> Attacks:
+    """Attack a release and say what came of it.
+
+    `release` is a stored release's name or a Release, or any table, file, query or frame together with the `source`
+    it was made from and its policy as options: quasi, k, sensitive, l, keep, hierarchies, ranges. `others` are more
+    releases of the same source to intersect it with; by default the stored ones. `knows` is how many values of a
+    sensitive column the attacker can rule out for a person.
+    """
+    if isinstance(knows, bool) or not isinstance(knows, int) or knows < 0:
+        raise PolicyError(f"knows is {knows!r}; it must be a whole number of 0 or more")
+    raw = unwrap(con)
+    with our_errors(), naming(raw) as named:
+        view = View(raw, _target(raw, named, release, source, options))
+        rows = [
+            *_linkage(view),
+            *(found for column in view.sensitive for found in _sensitive(view, column, knows)),
+            _order(view),
+            *_ends(view),
+            *(_intersection(view, View(raw, other)) for other in _others(raw, named, view.target, others)),
+            *(_minimality(raw, view, column) for column in view.sensitive if view.policy.models),
+        ]
+    return Attacks(view.target.shown, tuple(rows))
+
+
+def _target(
+    con: duckdb.DuckDBPyConnection,
+    named: Callable[[Any], str],
+    release: Any,
+    source: Any,
+    options: Mapping[str, Any],
+) -> Target:
+    given = {option: value for option, value in options.items() if value is not None}
+    if source is not None and not isinstance(release, Release):
+        printed = resolve(con, named(release))
+        return Target(printed.relation, printed.shown, named(source), Policy.of(given))
+    if source is not None or given:
+        listed = ", ".join(["source"] * (source is not None) + list(given))
+        raise PolicyError(f"{listed}: a stored release has its own; for another table give source and quasi")
+    found = open_release(con, release) if isinstance(release, str) else release
+    return Target(found.table, found.name or "the release", named(found.origin), found.policy, is_older=True)
+
+
+def _others(
+    con: duckdb.DuckDBPyConnection,
+    named: Callable[[Any], str],
+    target: Target,
+    asked: Sequence[str | Release] | None,
+) -> Iterator[Target]:
+    """The other releases of the same source: the ones asked for, or all stored ones that cover what they print."""
+    if asked is not None:
+        for release in asked:
+            other = _target(con, named, release, None, {})
+            if other.source != target.source:
+                raise PolicyError(f"'{other.shown}' was made from another source than '{target.shown}'")
+            yield other
+        return
+    stored = run(con, f"select name from {anon_schema(con)}.releases where source = $1 order by name", [target.source])
+    for (release,) in stored:
+        other = _target(con, named, release, None, {})
+        if other.relation != target.relation and covers(other.policy):
+            yield other
+
+
+def _verdict(got: float, promise: float | None, is_open: bool) -> str:
+    if promise is None:
+        return "open" if is_open else "holds"
+    return "BROKEN" if got > promise * (1 + 1e-9) else "holds"
+
+
+def _linkage(view: View) -> list[Attack]:
+    """A person is one of the rows that cover their values: the chance of picking theirs, worst and mean."""
+    rows = view.rows_of_people
+    present = rows[rows > 0]
+    missing = len(rows) - len(present)
+    columns = ", ".join(a.column for a in view.attributes)
+    tried = f"{len(rows):,} people sought by {columns} among {len(view.classes[3]):,} classes"
+    tried += f"; {missing:,} of them no row covers" if missing else ""
+    chance, promise = 1 / len(view.lo), 1 / view.policy.k
+    worst, mean = (float(np.max(1 / present)), float(np.mean(1 / present))) if len(present) else (0.0, 0.0)
+    return [
+        Attack("linkage", None, tried, worst, chance, promise, _verdict(worst, promise, False)),
+        Attack(
+            "linkage_mean", None, "the same, mean over people", mean, chance, promise, _verdict(mean, promise, False)
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Values of a sensitive column by group: a row for each value of each group, sorted by group and count."""
+
+    group: Codes
+    count: Codes
+    people: Codes
+    """How many people each group speaks of."""
+
+    @classmethod
+    def of(cls, view: View, column: str) -> _Groups:
+        """A printed class, or where no class is promised, the rows that cover one person."""
+        found, values = np.unique(view.of_rows[column], return_inverse=True)
+        values = values.reshape(-1)
+        if METHODS[view.policy.method].is_homogeneous:
+            keys, count = np.unique(view.classes[2] * len(found) + values, return_counts=True)
+            group, people = keys // len(found), view.classes[3]
+        else:
+            counts = np.rint(view.candidates(values, len(found))).astype(np.int64)
+            group, value = np.nonzero(counts)
+            count, people = counts[group, value], np.ones(len(counts), dtype=np.int64)
+        order = np.lexsort((count, group))
+        return cls(group[order], count[order], people)
+
+    @property
+    def sizes(self) -> Codes:
+        """Rows by group."""
+        return np.bincount(self.group, weights=self.count, minlength=len(self.people)).astype(np.int64)
+
+    @property
+    def distinct(self) -> Codes:
+        """Values by group."""
+        return np.bincount(self.group, minlength=len(self.people))
+
+    def best_guess(self, excluded: int) -> Floats:
+        """By group, the share of the most frequent value once the least frequent ones are ruled out."""
+        distinct = self.distinct
+        starts = np.cumsum(distinct) - distinct
+        place = np.arange(len(self.group)) - starts[self.group]
+        ruled_out = place < np.minimum(excluded, distinct - 1)[self.group]
+        left = self.sizes - np.bincount(self.group[ruled_out], self.count[ruled_out], minlength=len(self.people))
+        most = np.zeros(len(self.people))
+        np.maximum.at(most, self.group, self.count)
+        guesses: Floats = most / np.maximum(left, 1)
+        return guesses
+
+
+def _promised(policy: Policy) -> tuple[float, int]:
+    """The largest share of a class that one sensitive value may have, and how many values there must be. What is
+    promised about people says nothing about shares of rows."""
+    if policy.entity is not None:
+        return 1.0, max(policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
+    share = min(1 / (policy.l or 1), policy.alpha or 1)
+    return share, max(math.ceil(1 / share - 1e-9), policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
+
+
+def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
+    """Homogeneity: everybody in a class has one value. Background knowledge: the least likely values are ruled out."""
+    groups = _Groups.of(view, column)
+    sizes, people = groups.sizes, groups.people
+    _, counts = np.unique(view.of_rows[column], return_counts=True)
+    shares = np.sort(counts / counts.sum())
+    certain = float(people[groups.distinct == 1].sum() / people.sum())
+    occurring, which = np.unique(sizes, return_inverse=True)
+    by_chance = float((shares[:, None] ** occurring).sum(axis=0)[which.reshape(-1)] @ people / people.sum())
+    share, values = _promised(view.policy)
+    none = 0.0 if values > 1 else None
+    found = [
+        Attack(
+            "homogeneity",
+            column,
+            f"people of {len(people):,} groups whose rows all have one value of {len(counts):,}",
+            certain,
+            by_chance,
+            none,
+            _verdict(certain, none, certain > by_chance),
+        )
+    ]
+    guess = float(groups.best_guess(knows).max())
+    before = float(shares[-1] / shares[min(knows, len(shares) - 1) :].sum())
+    # The rarest of so many values have no more than their part of a class.
+    promise = min(1.0, share * values / (values - knows)) if share < 1 and knows < values else None
+    found.append(
+        Attack(
+            "background_knowledge",
+            column,
+            f"the best guess in any group, the {knows} least frequent values ruled out",
+            guess,
+            before,
+            promise,
+            _verdict(guess, promise, guess > before),
+        )
+    )
+    return found
+
+
+def _order(view: View) -> Attack:
+    """Do rows stand where the people stand that they may be? The rank correlation of a row's place in the release with
+    the mean place in the source of the people that it covers and whose kept values it has.
+
+    Where every class is in one piece the order of the classes tells only what is printed, so that places are compared
+    within classes.
+    """
+    tried = "places of rows in the release against places of people in the source"
+    mixed = [
+        together([values[column] for column in view.kept], length)
+        for values, length in ((view.of_people, len(view.ranks)), (view.of_rows, len(view.lo)))
+    ]
+    (of_people, of_rows), values = coded(*mixed)
+    tuples, of_person = view.tuples
+    _, _, of_class, rows = view.classes
+    places = np.arange(len(of_person), dtype=np.float64)
+    there = table(of_person, of_people, len(tuples), values).astype(np.float32)
+    sums = table(of_person, of_people, len(tuples), values, places)
+    people, total = np.zeros((len(rows), values)), np.zeros((len(rows), values))
+    for part, inside in view.covering():
+        people += inside.T @ there[part]
+        total += inside.T @ sums[part]
+    expected = (total / np.maximum(people, 1))[of_class, of_rows]
+    known = people[of_class, of_rows] > 0.5
+    place = np.flatnonzero(known).astype(np.float64)
+    expected, of_class = expected[known], of_class[known]
+    free = len(place)
+    if np.count_nonzero(np.diff(of_class)) + 1 == len(np.unique(of_class)):
+        place, expected = (_centred(values, of_class) for values in (place, expected))
+        free -= len(np.unique(of_class))
+    if free < 10:
+        return Attack("row_order", None, f"{tried}: too few rows", None, None, None, "not tried")
+    got = abs(_correlation(place, expected))
+    chance = math.tanh(SIGMAS * math.sqrt(1.06 / (free - 3)))
+    return Attack("row_order", None, tried, got, chance, chance, _verdict(got, chance, False))
+
+
+def _centred(values: Floats, group: Codes) -> Floats:
+    _, which = np.unique(group, return_inverse=True)
+    which = which.reshape(-1)
+    centred: Floats = values - (np.bincount(which, values) / np.bincount(which))[which]
+    return centred
+
+
+def _correlation(left: Floats, right: Floats) -> float:
+    """Spearman's: of the ranks, ties sharing theirs. 0 where one of them is always the same."""
+    ranks = []
+    for values in (left, right):
+        _, which, counts = np.unique(np.round(values, 6), return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[which.reshape(-1)])
+    if any(np.ptp(rank) == 0 for rank in ranks):
+        return 0.0
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ends(view: View) -> list[Attack]:
+    """Whose own value does a range show? One who alone has the smallest or largest value that a class prints."""
+    found = []
+    lo, hi, of_class, _ = view.classes
+    first = np.unique(of_class, return_index=True)[1]
+    for j, attribute in enumerate(view.attributes):
+        if not attribute.is_range:
+            continue
+        people = np.bincount(view.ranks[:, j].clip(0), minlength=int(hi[:, j].max()) + 1)
+        is_exact = view.has_ends[first, j] & (lo[:, j] < hi[:, j]) & (not attribute.is_snapped)
+        ends = np.concatenate([lo[is_exact, j], hi[is_exact, j]])
+        alone = int(np.count_nonzero(people[ends] == 1))
+        shown = len(ends) or 1
+        tried = f"{len(ends):,} ends of ranges that are somebody's value; {alone:,} are one person's alone"
+        chance = float(np.count_nonzero(people == 1) / people.sum())
+        verdict = _verdict(alone / shown, None, alone > 0)
+        found.append(Attack("ends_of_ranges", attribute.column, tried, alone / shown, chance, None, verdict))
+    return found
+
+
+def _intersection(view: View, other: View) -> Attack:
+    """A person is in both releases with the same kept values, so no more rows can be theirs than both have of each."""
+    common = [column for column in view.of_rows if column in other.of_rows]
+    both = left_of([view, other], common).sum(axis=1)
+    both = both[both > 0.5]
+    promise = 1 / min(view.policy.k, other.policy.k)
+    got = float(np.max(1 / both)) if len(both) else 0.0
+    below = int(np.count_nonzero(both < min(view.policy.k, other.policy.k) - 0.5))
+    what = (
+        f"rows that cover a person here and in '{other.target.shown}', equal in {', '.join(common) or 'nothing else'}"
+    )
+    return Attack(
+        "intersection",
+        None,
+        f"{what}; {below:,} people have fewer than k",
+        got,
+        1 / len(view.lo),
+        promise,
+        _verdict(got, promise, False),
+    )
+
+
+def _minimality(con: duckdb.DuckDBPyConnection, view: View, column: str) -> Attack:
+    """A class that l alone made so large has a part that would not have been diverse, which tells who has what.
+
+    The attacker runs the method without l, which needs no sensitive values, and finds the groups that a class was
+    merged from. Of all ways to deal the class's values to its people, only those count in which some group breaks l
+    (Wong, Fu, Wang, Pei: Minimality attack in privacy preserving data publishing, VLDB 2007). Tested where whole groups
+    were merged.
+    """
+    asked = {*view.policy.models, "recursive_c", "t_distance"}
+    without = Policy.of({option: value for option, value in view.policy.options().items() if option not in asked})
+    l = view.policy.l  # noqa: E741 - the field's own name
+    if l is None or len(view.policy.models) > 1 or without.sees_sensitive or without.entity is not None:
+        tried = "only for l alone, with a method that looks at sensitive values for nothing else"
+        return Attack("minimality", column, tried, None, None, None, "not tried")
+    alone = anonymize(con, view.target.source, policy=without)
+    before = View(con, Target(alone.table, "the same without l", view.target.source, without))
+    run(con, f"drop table {alone.table}")
+    lo, hi, of_class, rows = view.classes
+    part_lo, part_hi, _, part_rows = before.classes
+    got, chance, merged = 0.0, 0.0, 0
+    _, values = np.unique(view.of_rows[column], return_inverse=True)
+    for number in range(len(rows)):
+        parts = np.flatnonzero(((lo[number] <= part_lo) & (part_hi <= hi[number])).all(axis=1))
+        if len(parts) < 2 or part_rows[parts].sum() != rows[number]:
+            continue
+        told = _told(values.reshape(-1)[of_class == number], part_rows[parts], l)
+        if told is not None:
+            merged += 1
+            got, chance = max(got, told[0]), max(chance, told[1])
+    tried = f"{merged:,} classes that were merged for l alone, from groups that the method makes without it"
+    return Attack("minimality", column, tried, got, chance, None, _verdict(got, None, got > 1 / l + 1e-9))
+
+
+def _told(values: Codes, parts: Codes, l: float) -> tuple[float, float] | None:  # noqa: E741
+    """The best guess about a person once some part is known to break l, and the best guess without that; None where
+    no part can break it.
+
+    A part breaks l by a value with the chance that dealing out the values gives it more than its share. Two such events
+    at once are taken for as many as they are, so the guess is exact where they exclude each other.
+    """
+    counts = np.unique(values, return_counts=True)[1]
+    rows = int(counts.sum())
+    chances, shares = [], []
+    for part, size in enumerate(parts.tolist()):
+        for value, count in enumerate(counts.tolist()):
+            drawn = np.arange(math.floor(size / l + 1e-9) + 1, min(size, count) + 1)
+            ways = [
+                math.comb(count, x) * math.comb(rows - count, size - x) / math.comb(rows, size) for x in drawn.tolist()
+            ]
+            if not sum(ways):
+                continue
+            here = float(drawn @ np.array(ways)) / sum(ways)
+            others = counts * (size - here) / (rows - count)
+            others[value] = here
+            share = np.tile((counts - others) / (rows - size), (len(parts), 1))
+            share[part] = others / size
+            chances.append(sum(ways))
+            shares.append(share)
+    if not chances:
+        return None
+    return float(np.average(shares, axis=0, weights=chances).max()), float(counts.max() / rows)

@@ -1,0 +1,362 @@
+"""Which columns single people out, alone or together, and what role each might have in a policy.
+
+A guess from names, types, counts and the look of a sample of the values, to be read by somebody who knows the table.
+Nothing here shows a value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import duckdb
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.engine.frames import label, naming
+from sqlanon.engine.names import resolve
+from sqlanon.engine.session import our_errors, run, temporary, unwrap
+from sqlanon.errors import PolicyError
+from sqlanon.families import TEXT, WHOLE, TypeFamily, type_family
+from sqlanon.pipeline.source import Source
+from sqlanon.policy import toml
+from sqlanon.policy.policy import Policy
+from sqlanon.sqltext import fold, literal, name, names, render
+
+LARGEST = 4
+"""How many columns a set may have at most."""
+SAMPLE = 2_000
+"""How many rows are looked at to see what values look like."""
+LOOKS = 0.8
+"""The share of values that must look like an identifier."""
+LONG = ("BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
+"""The numbers that are long enough for a card's."""
+NEARLY_UNIQUE = 0.9
+"""The share of rows with a value of their own from which text or a whole number is taken for an identifier."""
+KEY = 0.05
+"""The least distinct values per row of a column that is called a key or name and taken at its word."""
+MOST_COLUMNS = 40
+"""Sets are made of so many columns at most, those with most distinct values."""
+MOST_SETS = 500
+MOST_ROWS = 20_000_000
+"""For each size so many sets are tested at most, and so many that together they read no more rows, but 50 at least."""
+BATCH = 50
+"""How many sets are counted by one query."""
+SHOWN = 20
+"""How many sets a policy file lists."""
+Numbers = tuple[int, ...]
+"""A set of columns by their numbers, in order."""
+LOOK = {
+    "email": "e-mail addresses",
+    "uuid": "UUIDs",
+    "ip": "IP addresses",
+    "iban": "IBANs",
+    "card": "card numbers",
+    "ssn": "social security numbers",
+    "phone": "telephone numbers",
+}
+"""What sql/risk/looks_like.sql counts, in words."""
+_IDENTIFIES = {
+    "a person's name": r"(first|last|middle|given|maiden|full|family|nick|user|patient|person|customer|client|employee"
+    r"|student|member)_?names?|surnames?|forenames?|initials",
+    "an e-mail address": r"e_?mails?|mails?",
+    "a telephone number": r"(tele)?phones?(_?n(o|umber))?|mobile|cell|fax|tel",
+    "an address": r"street|addr(ess(es)?)?|house_?n(o|umber)",
+    "a number of a document": r"ssn|social_security|passport|iban|bic|credit_card|card_n(o|umber)|account_n(o|umber)"
+    r"|tax_?(id|n(o|umber))|licen[cs]e|nhs|mrn|medical_record|insurance_?(id|n(o|umber))|vin|number_plate",
+    "an address on the net": r"ip|ip_?addr(ess)?|mac|url|login|cookie|imei",
+    "free text": r"notes?|comments?|remarks?|free_?text",
+    "a picture of a person": r"photo|image|fingerprint|signature",
+}
+_TIMES = r"(date|year|month|day)(_of)?_birth|birth_?(date|day|year|month)|dob|born|ages?|dates?|years?|admi(tted|ssion)"
+_SENSITIVE = (
+    r"diagnos[ei]s|diseases?|illness(es)?|conditions?|symptoms?|icd(_?\d+)?|drugs?|medications?|treatments?|therapy"
+    r"|allerg(y|ies)|hiv|health|problems?|disabilit(y|ies)|blood|genetic|salary|incomes?|wages?|pay|earnings|debts?"
+    r"|credit|balance|loans?|religion|political|party|vote|sexual|orientation|crimes?|criminal|offen[cs]e|conviction"
+)
+_KNOWN = (
+    r"zip|zip_?code|post_?code|postal(_?code)?|pcode|city|town|village|county|district|region|state|province|country"
+    r"|nationality|citizenship|birth_?place|location|lat(itude)?|lon(gitude)?|lng|sex|gender|race|ethnic(ity)?|origin"
+    r"|marital|married|languages?|education|degree|school|occupation|job|profession|work_?class|employer|relationship"
+    r"|household|children|height|weight|ward"
+)
+_POSTCODES = r"zip|zip_?code|post_?code|postal(_?code)?|pcode"
+_KEYS = r"ids?|keys?|uuid|guid|names?|account|card|user|device|n(o|umber)"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column, or a set of columns that identifies: what they tell apart, and for a column its role and why.
+
+    distinct: combinations of values, NULL being one. distinction: distinct / rows. separation: the share of pairs of
+    rows that differ (Motwani & Xu 2007). unique_rows: the share of rows with a combination of their own.
+    """
+
+    columns: tuple[str, ...]
+    role: str | None
+    reason: str
+    distinct: int
+    distinction: float | None
+    separation: float | None
+    unique_rows: float | None
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What was found in a table: a role for each column, and the smallest sets that single people out."""
+
+    source: str
+    rows: int
+    size: int
+    share: float
+    columns: tuple[Found, ...]
+    sets: tuple[Found, ...]
+    untested: int
+    postcodes: tuple[str, ...]
+
+    def columns_as(self, role: str) -> list[str]:
+        """The columns that were given a role."""
+        return [found.columns[0] for found in self.columns if found.role == role]
+
+    def policy(self, k: int = 5) -> Policy:
+        """The suggested roles as a policy. Identifiers are left out."""
+        return Policy(
+            quasi=tuple(self.columns_as("quasi")),
+            k=k,
+            sensitive=tuple(self.columns_as("sensitive")),
+            keep=tuple(self.columns_as("keep")),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def sql(self) -> str:
+        """A query that answers with what was found, a row per column and then a row per set."""
+        rows = [
+            f"({literal(f.columns)}::varchar[], {literal(f.role)}::varchar, {literal(f.reason)}, {f.distinct}::bigint, "
+            f"{literal(f.distinction)}::double, {literal(f.separation)}::double, {literal(f.unique_rows)}::double)"
+            for f in (*self.columns, *self.sets)
+        ]
+        return (
+            f"select * from (values {', '.join(rows)}) "
+            'as found("columns", role, reason, "distinct", distinction, separation, unique_rows)'
+        )
+
+    def toml(self, k: int = 5) -> str:
+        """A policy file for `sqlanon run`, with the reasons as comments."""
+        lines = [
+            f"# A guess from the names, types and values of {self.rows:,} rows: read it, then sqlanon run THIS_FILE",
+            f"source = {toml.text(self.source)}",
+            '# name = "..."  # to store the release in the database',
+            f"k = {k}",
+        ]
+        for role, meaning in (
+            ("quasi", "known to others, so generalized until every combination has k rows"),
+            ("sensitive", "to be protected, released as they are; l = 2 and more asks for different ones in a class"),
+            ("keep", "released as they are"),
+        ):
+            lines += ["", f"# {meaning}", f"{role} = ["]
+            lines += [f"    {toml.text(f.columns[0])},  # {f.reason}" for f in self.columns if f.role == role]
+            lines += ["]"]
+        left_out = [f"#   {toml.text(f.columns[0])}: {f.reason}" for f in self.columns if f.role == "identifier"]
+        if left_out:
+            lines += ["", "# left out, because they identify people", *left_out]
+        if self.sets:
+            lines += ["", f"# sets that single out more than {self.share:.0%} of the rows"]
+            lines += [f"#   {', '.join(map(toml.text, f.columns))}: {f.unique_rows:.1%}" for f in self.sets[:SHOWN]]
+            lines += [f"#   and {len(self.sets) - SHOWN:,} more"] if len(self.sets) > SHOWN else []
+        for column in self.postcodes:
+            lines += ["", f"[hierarchy.{toml.text(column)}]", "prefix = true  # 4350, 435*, 43**, 4***, *"]
+        return "\n".join(lines) + "\n"
+
+
+def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: str = "") -> Detection:
+    """Find which columns of a table, file, query or frame single people out, and suggest a role for each.
+
+    A set of up to `size` columns identifies if more than `share` of the rows have a combination of their own in it; of
+    the identifying sets the smallest are told, those without a smaller one inside. Columns taken for identifiers are in
+    no set. The search is bounded by MOST_COLUMNS, MOST_SETS and MOST_ROWS, and tries what has most combinations first.
+    `hint` is added to the error where there is no such table.
+    """
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST:
+        raise PolicyError(f"size is {size!r}; it must be a whole number from 1 to {LARGEST}")
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
+        raise PolicyError(f"share is {share!r}; it must be a number from 0 to less than 1")
+    raw = unwrap(con)
+    anon = anon_schema(raw)
+    with our_errors(), naming(raw) as named:
+        table = resolve(raw, named(source), hint)
+        with _hashed(raw, table) as hashed:
+            ((rows,),) = run(raw, f"select count(*) from {hashed}")
+            measure = _Counter(raw, hashed, table.columns, rows)
+            looks = _looks(raw, table)
+            singles = measure.count([(number,) for number in range(len(table.columns))])
+            columns = [_with_role(found, table, looks.get(number)) for number, found in enumerate(singles)]
+            candidates = [n for n, found in enumerate(columns) if found.role != "identifier" and found.distinct > 1]
+            richest = sorted(sorted(candidates, key=lambda n: -columns[n].distinct)[:MOST_COLUMNS])
+            sets, untested = _identifying(measure, {n: columns[n] for n in richest}, size, share)
+    known = {fold(hierarchy.name) for hierarchy in hierarchies(raw, anon)}
+    postcodes = [
+        column
+        for column in (found.columns[0] for found in columns if found.role == "quasi")
+        if table.types[column] == "VARCHAR" and _matches(_POSTCODES, column) and fold(column) not in known
+    ]
+    return Detection(label(source), rows, size, share, tuple(columns), tuple(sets), untested, tuple(postcodes))
+
+
+def _hashed(con: duckdb.DuckDBPyConnection, table: Source) -> AbstractContextManager[str]:
+    """The table with a hash for each value, in columns c0, c1 and so on: read once, short, and of any type."""
+    columns = ", ".join(f"hash({name(column)}) as c{number}" for number, column in enumerate(table.columns))
+    return temporary(con, "hashed", f"select {columns} from {table.relation}")
+
+
+@dataclass(frozen=True)
+class _Counter:
+    """Counts what sets of columns, given by their numbers, tell apart."""
+
+    con: duckdb.DuckDBPyConnection
+    hashed: str
+    columns: Sequence[str]
+    rows: int
+
+    def count(self, sets: Sequence[Numbers]) -> list[Found]:
+        found: dict[int, tuple[int, int, int]] = {}
+        for start in range(0, len(sets), BATCH):
+            queries = [
+                render(
+                    "risk/singled_out.sql",
+                    number=str(number),
+                    hashed=self.hashed,
+                    columns=", ".join(f"c{column}" for column in sets[number]),
+                )
+                for number in range(start, min(start + BATCH, len(sets)))
+            ]
+            found |= {number: counts for number, *counts in run(self.con, "\nunion all\n".join(queries))}
+        return [self._found(columns, *found[number]) for number, columns in enumerate(sets)]
+
+    def _found(self, numbers: Numbers, distinct: int, singles: int, different: int | None) -> Found:
+        pairs = self.rows * (self.rows - 1) // 2
+        return Found(
+            columns=tuple(self.columns[number] for number in numbers),
+            role=None,
+            reason="",
+            distinct=distinct,
+            distinction=distinct / self.rows if self.rows else None,
+            separation=float(different) / pairs if pairs and different is not None else None,
+            unique_rows=singles / self.rows if self.rows else None,
+        )
+
+
+def _identifying(measure: _Counter, columns: dict[int, Found], size: int, share: float) -> tuple[list[Found], int]:
+    """The smallest sets of two columns and more in which over a share of the rows are unique, and how many sets were
+    promising but not tested.
+
+    A set has at most as many combinations as the product of a subset's and the other column's, and no more unique rows
+    than combinations: with too few, it needs no test. Nor does one with an identifying subset, or with one that was not
+    tested, as it might not be the smallest.
+    """
+    wanted = share * measure.rows
+    limit = max(50, min(MOST_SETS, MOST_ROWS // max(1, measure.rows)))
+    combinations: dict[Numbers, int] = {(number,): single.distinct for number, single in columns.items()}
+    closed: set[Numbers] = {(number,) for number, single in columns.items() if _is_above(single, share)}
+    found: list[Found] = []
+    untested = 0
+    for width in range(2, size + 1):
+        bounds = {}
+        for candidate in itertools.combinations(columns, width):
+            subsets = [subset for part in range(1, width) for subset in itertools.combinations(candidate, part)]
+            if closed.isdisjoint(subsets):
+                bounds[candidate] = min(
+                    combinations[candidate[:left] + candidate[left + 1 :]] * columns[candidate[left]].distinct
+                    for left in range(width)
+                )
+        promising = sorted((s for s, bound in bounds.items() if bound > wanted), key=lambda s: (-bounds[s], s))
+        tested = dict(zip(promising, measure.count(promising[:limit]), strict=False))
+        untested += len(promising) - len(tested)
+        combinations |= bounds | {s: counted.distinct for s, counted in tested.items()}
+        identifying = [s for s, counted in tested.items() if _is_above(counted, share)]
+        found += sorted((tested[s] for s in identifying), key=lambda counted: -(counted.unique_rows or 0))
+        closed |= {*identifying, *promising[limit:]}
+    return [replace(counted, reason="together they single people out") for counted in found], untested
+
+
+def _is_above(found: Found, share: float) -> bool:
+    return found.unique_rows is not None and found.unique_rows > share
+
+
+def _looks(con: duckdb.DuckDBPyConnection, table: Source) -> dict[int, str]:
+    """What most values of a column look like, in words, for the columns where they look like something."""
+    columns = {
+        number: column
+        for number, (column, kind) in enumerate(table.types.items())
+        if _family(table, column) is TEXT or kind in LONG
+    }
+    if not columns:
+        return {}
+    entries = [f"{{number: {n}, value: cast({name(column)} as varchar)}}" for n, column in columns.items()]
+    counts = run(
+        con,
+        render(
+            "risk/looks_like.sql",
+            source=table.relation,
+            columns=names(columns.values()),
+            sample=str(SAMPLE),
+            entries=", ".join(entries),
+        ),
+    )
+    looks = {}
+    for number, total, *kinds in counts:
+        most, kind = max(zip(kinds, LOOK, strict=True), key=lambda pair: pair[0])
+        if total and most >= LOOKS * total:
+            looks[number] = LOOK[kind]
+    return looks
+
+
+def _family(table: Source, column: str) -> TypeFamily | None:
+    """The family of a column's type; None where a column of that type cannot be generalized."""
+    try:
+        return type_family(column, table.types[column])
+    except PolicyError:
+        return None
+
+
+def _matches(pattern: str, column: str) -> bool:
+    """Is the pattern one or several words of the column's name, written_so or writtenSo?"""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column)
+    words = re.sub(r"[^a-z0-9]+", "_", words.lower())
+    return re.search(rf"(?:^|_)(?:{pattern})(?:_|$)", words) is not None
+
+
+def _with_role(found: Found, table: Source, looks_like: str | None) -> Found:
+    """A column with its suggested role and the reason; what it is called goes before how many values it has."""
+    (column,) = found.columns
+    family = _family(table, column)
+    distinction = found.distinction or 0.0
+    is_nearly_unique = family in (TEXT, WHOLE) and distinction >= NEARLY_UNIQUE
+    called = next((what for what, pattern in _IDENTIFIES.items() if _matches(pattern, column)), None)
+    if looks_like is not None:
+        role, reason = "identifier", f"the values look like {looks_like}"
+    elif called is not None:
+        role, reason = "identifier", f"called like {called}"
+    elif family is None:
+        role, reason = "identifier", f"type {table.types[column]} cannot be generalized"
+    elif found.distinct <= 1:
+        role, reason = "keep", "the same in every row"
+    elif _matches(_TIMES, column):
+        role, reason = "quasi", "called like a date or an age"
+    elif _matches(_SENSITIVE, column) and not (is_nearly_unique and family is TEXT):
+        role, reason = "sensitive", "called like something to be protected"
+    elif _matches(_KNOWN, column):
+        role, reason = "quasi", "called like something that others know"
+    elif _matches(_KEYS, column) and distinction >= KEY:
+        role, reason = "identifier", "called like a key or a name"
+    elif is_nearly_unique:
+        role, reason = "identifier", "nearly every row has its own"
+    else:
+        role, reason = "quasi", "others may know it"
+    return replace(found, role=role, reason=reason)

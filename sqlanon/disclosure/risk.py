@@ -1,0 +1,43 @@
+"""How easily the people of a table are found again: anon.risk for tables, files and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.engine.frames import naming
+from sqlanon.engine.names import resolve
+from sqlanon.engine.session import our_errors, run, temporary, unwrap
+from sqlanon.errors import PolicyError
+from sqlanon.sqltext import literal, names
+
+
+def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None) -> dict[str, float | None]:
+    """The measures of anon.risk by name. Each of source and population is a table, file, query or frame, as printed."""
+    if not quasi:
+        raise PolicyError("quasi is empty: name the columns that could identify a person")
+    raw = unwrap(con)
+    anon = anon_schema(raw)
+    with (
+        our_errors(),
+        naming(raw) as named,
+        _columns(raw, named(source), quasi) as table,
+        _columns(raw, None if population is None else named(population), quasi) as people,
+    ):
+        arguments = f"{literal(table)}, {literal(list(quasi))}, population := {literal(people)}"
+        return dict(run(raw, f"select measure, value from {anon}.risk({arguments})"))
+
+
+@contextmanager
+def _columns(con: duckdb.DuckDBPyConnection, asked: str | None, quasi: Sequence[str]) -> Iterator[str | None]:
+    """A name that the macro can read the columns of a table, file or query by; None for none."""
+    if asked is None:
+        yield None
+        return
+    found = resolve(con, asked)
+    with temporary(con, "risk", f"select {names(found.spelt(quasi))} from {found.relation}", "view") as view:
+        yield view

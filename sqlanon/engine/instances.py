@@ -1,0 +1,139 @@
+"""Database instances: which of them know sqlanon's functions, and through which connections they were loaded.
+
+The registered functions live as long as the database instance, whichever connection registered them, so they are
+kept alive here and hold connections only weakly: a strong reference would keep a closed database open.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+
+from sqlanon.engine.functions import (
+    ANSWER,
+    BOUNDS,
+    BOX,
+    COUNTED,
+    NODE,
+    TUPLE,
+    bounds,
+    cluster,
+    divergences,
+    inside,
+    matches,
+    pseudonyms,
+    shuffle,
+)
+from sqlanon.engine.session import run
+from sqlanon.errors import CatalogError, SqlanonError
+from sqlanon.keys import lent, token_of
+from sqlanon.progress.run import watch_interrupts
+from sqlanon.sqltext import fresh_name, name
+
+Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
+"""Makes the SQL text for a request (JSON), reading the catalog through the connection."""
+_instances: dict[str, Instance] = {}
+_claiming = threading.Lock()
+
+
+class Instance:
+    """One database instance: the functions registered there, and the connections through which it was loaded."""
+
+    def __init__(self, planners: dict[str, Planner]) -> None:
+        self.key = fresh_name("instance")
+        self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
+        self.planners = {function: self._planning(planner) for function, planner in planners.items()}
+        self.say_key = lambda: self.key
+        self.last_number = 0
+
+    def register(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Make the functions known to the database instance behind the connection."""
+        create: Any = con.create_function
+        create("sqlanon_instance", self.say_key, [], "VARCHAR")
+        create("sqlanon_cluster", cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_bounds", bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
+        lists = [f"{BOX}[]", f"{COUNTED}[]"]
+        create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
+        create("sqlanon_matches", matches, lists, "BIGINT", type="arrow", null_handling="special")
+        create("sqlanon_inside", inside, lists, "BIGINT", type="arrow", null_handling="special")
+        create("sqlanon_shuffle", shuffle, ["BIGINT"], "UBIGINT", type="arrow", side_effects=True)
+        create("sqlanon_pseudonym", pseudonyms, ["VARCHAR", "VARCHAR"], "VARCHAR", type="arrow")
+        for function, planner in self.planners.items():
+            create(function, planner, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR")
+
+    def _planning(self, planner: Planner) -> Callable[[str, str, str], str]:
+        """The planner as a scalar function. It never raises what is the user's to mend: the message comes back behind
+        a ! and the macro fails with it, because an exception inside a function would show as a traceback."""
+
+        def plan(database: str, schema: str, request: str) -> str:
+            watch_interrupts()
+            try:
+                with self._cursor() as con:
+                    run(con, f"use {name(database)}.{name(schema)}")
+                    return planner(con, request)
+            except SqlanonError as problem:
+                return f"!{problem}"
+
+        return plan
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        for reference in reversed(self.connections):
+            con = reference()
+            if con is None:
+                continue
+            try:
+                cursor = con.cursor()
+            except duckdb.ConnectionException:
+                continue
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+            return
+        raise SqlanonError("The connection that sqlanon was loaded on is gone: call sqlanon.load(con) again")
+
+
+def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None:
+    """Register the functions with the connection's database instance, once, and remember the connection."""
+    if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+        instance = _instances[run(con, "select sqlanon_instance()")[0][0]]
+    else:
+        instance = Instance(planners)
+        try:
+            instance.register(con)
+        except duckdb.NotImplementedException:  # registered before, in a transaction that was rolled back
+            instance.register(con.cursor())
+        _instances[instance.key] = instance
+    instance.connections = [reference for reference in instance.connections if reference() not in (None, con)]
+    instance.connections.append(weakref.ref(con))
+
+
+def instance_of(con: duckdb.DuckDBPyConnection) -> str:
+    """The key of the connection's database instance."""
+    if not run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+        raise CatalogError("sqlanon is not loaded here: call sqlanon.load(con) first")
+    return str(run(con, "select sqlanon_instance()")[0][0])
+
+
+@contextmanager
+def key_named(con: duckdb.DuckDBPyConnection, is_needed: bool, key: bytes | None = None) -> Iterator[str | None]:
+    """The token of the key for pseudonyms, if there are to be any: of this key, or the instance's or environment's."""
+    if key is not None:
+        with lent(key) as token:
+            yield token
+    else:
+        yield token_of(instance_of(con)) if is_needed else None
+
+
+def claim_number(con: duckdb.DuckDBPyConnection, taken: Iterable[int]) -> int:
+    """A number that is not taken and that no other connection has claimed: what it makes may not be committed yet."""
+    instance = _instances[instance_of(con)]
+    with _claiming:
+        instance.last_number = 1 + max(instance.last_number, *taken, 0)
+        return instance.last_number

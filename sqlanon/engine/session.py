@@ -1,0 +1,85 @@
+"""A connection in use: running statements, temporary tables, transactions, and errors in our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextlib import suppress as ignoring
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+from sqlanon.engine.errors import translated
+from sqlanon.errors import CatalogError
+from sqlanon.sqltext import fresh_name, name
+
+
+def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
+    """Run a statement to its end and return its rows: a result that is left open blocks the caller's connection."""
+    return con.execute(sql, values).fetchall()
+
+
+@contextmanager
+def temporary(con: duckdb.DuckDBPyConnection, what: str, sql: str, kind: str = "table") -> Iterator[str]:
+    """A temporary table, or view, of a query's rows, which is gone afterwards."""
+    place = f"temp.main.{name(fresh_name(what))}"  # DuckDB 1 takes temp alone for a schema
+    run(con, f"create temporary {kind} {place} as {sql}")
+    try:
+        yield place
+    finally:
+        with ignoring(duckdb.Error):  # an aborted transaction drops it anyway
+            run(con, f"drop {kind} {place}")
+
+
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing; inside a transaction that the caller opened, all or nothing is the caller's to decide."""
+    if is_in_transaction(con):
+        yield
+        return
+    run(con, "begin transaction")
+    try:
+        yield
+    except BaseException:
+        with ignoring(duckdb.Error):  # a fatal error has ended it already
+            run(con, "rollback")
+        raise
+    run(con, "commit")
+
+
+def is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
+    """Has the caller a transaction open? Two statements then share its id. Trying BEGIN would abort it."""
+    return run(con, "select txid_current()") == run(con, "select txid_current()")
+
+
+@contextmanager
+def our_errors() -> Iterator[None]:
+    """What DuckDB reports and the user can mend comes out as ours. DuckDB's own text may show a person's value."""
+    try:
+        yield
+    except (duckdb.Error, RuntimeError) as problem:
+        if (ours := translated(problem)) is None:
+            raise
+        raise ours from None
+
+
+def now() -> datetime:
+    """The time, UTC, as the catalog stores it."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def unwrap(con: Any) -> duckdb.DuckDBPyConnection:
+    """The DuckDB connection behind whatever the caller holds: sqlanon.connect()'s, ibis', dbt's or DuckDB's own."""
+    inner = con
+    for attribute in ("duckdb", "con", "_cursor"):
+        if not isinstance(inner, duckdb.DuckDBPyConnection):
+            inner = getattr(inner, attribute, inner)
+    if not isinstance(inner, duckdb.DuckDBPyConnection):
+        raise CatalogError(f"Expected a duckdb connection, got {type(con).__name__}")
+    return inner
+
+
+def current_database(con: duckdb.DuckDBPyConnection) -> str:
+    """The database that unqualified names are looked up in."""
+    return str(run(con, "select current_database()")[0][0])

@@ -1,0 +1,220 @@
+"""A quasi-identifier as the pipeline sees it: how its values get ranks, and how ranges of ranks are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlanon.errors import PolicyError, not_one_of
+from sqlanon.families import TypeFamily, type_family
+from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.hierarchies.rules import Rule
+from sqlanon.pipeline import cells
+from sqlanon.pipeline.source import Source
+from sqlanon.policy import grid
+from sqlanon.policy.grid import Width
+from sqlanon.policy.policy import Policy
+from sqlanon.sqltext import Cte, fold, literal, name, render
+
+Guard = tuple[str, str, str]
+"""An aggregate over the encoded tuples, the comparison that makes it a problem, and the message as SQL text."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One quasi-identifier in a plan: number, column, its type's family, and its hierarchy if it has one."""
+
+    number: int
+    column: str
+    type: str
+    family: TypeFamily
+    hierarchy: Hierarchy | None
+    anon: str
+    weight: float = 1.0
+    as_columns: bool = False
+    is_snapped: bool = False
+    width: Width | None = None
+
+    @property
+    def is_range(self) -> bool:
+        """Is it printed by its two ends, having no hierarchy but an order?"""
+        return self.hierarchy is None and self.family.is_ordered
+
+    @property
+    def kind(self) -> str:
+        """What the core takes it for."""
+        return "numbers" if self.is_range else "tree"
+
+    @property
+    def is_stored(self) -> bool:
+        """Are its nodes stored, so that unused leaves count and values may be missing?"""
+        return self.hierarchy is not None and self.hierarchy.rule is None
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        """The release's columns for this attribute."""
+        return (f"{self.column}_min", f"{self.column}_max") if len(self.label_columns) == 2 else (self.column,)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Which columns of its labels are printed."""
+        return ("smallest", "largest") if self.is_range and self.as_columns else ("label",)
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """The names of its printed columns inside the query."""
+        return tuple(f"p{self.number}_{column}" for column in self.label_columns)
+
+    @property
+    def read(self) -> str:
+        """How its column is read from the source: text as it is written, whatever the collation holds equal."""
+        return f"{name(self.column)}{self.collation}"
+
+    @property
+    def collation(self) -> str:
+        """What makes a text differ from every other text."""
+        return ' collate "binary"' if self.type == "VARCHAR" else ""
+
+    @property
+    def value(self) -> str:
+        """Its column inside the query."""
+        return f"q{self.number}"
+
+    @property
+    def rank(self) -> str:
+        """Its rank column."""
+        return f"r{self.number}"
+
+    @property
+    def lo(self) -> str:
+        """The smallest rank of a group."""
+        return f"lo{self.number}"
+
+    @property
+    def hi(self) -> str:
+        """The largest rank of a group."""
+        return f"hi{self.number}"
+
+    @property
+    def domain(self) -> str:
+        """The step with its values and their ranks."""
+        return f"domain_{self.number}"
+
+    @property
+    def nodes(self) -> str:
+        """The step with its nodes."""
+        return f"nodes_{self.number}"
+
+    @property
+    def labels(self) -> str:
+        """The step with its printed ranges."""
+        return f"labels_{self.number}"
+
+    def key(self, column: str) -> str:
+        """The expression that finds a value among the domain's: stored hierarchies hold text."""
+        return f"cast({column} as varchar)" if self.is_stored else column
+
+    @property
+    def ctes(self) -> tuple[Cte, Cte]:
+        """Its domain and its nodes."""
+        fragments = {"attribute": str(self.number), "domain": self.domain, "column": self.value}
+        if self.is_stored:
+            assert self.hierarchy is not None
+            stored = {
+                "hierarchy": literal(self.hierarchy.name),
+                "nodes": f"{self.anon}.hierarchy_nodes",
+                "hierarchies": f"{self.anon}.hierarchies",
+            }
+            domain = render("pipeline/domain_tree.sql", **fragments, **stored)
+            nodes = render("pipeline/nodes_tree.sql", **fragments, **stored)
+        else:
+            rule = (self.hierarchy and self.hierarchy.rule) or Rule("flat")
+            domain = render("pipeline/domain_values.sql", **fragments, order=rule.order, position=self.family.position)
+            if self.is_range:
+                nodes = render("pipeline/nodes_values.sql", **fragments)
+            else:
+                levels = rule.levels_sql(self.domain, self.family)
+                nodes = render("pipeline/nodes_levels.sql", **fragments, levels=levels)
+        return Cte(self.domain, domain, materialized=True), Cte(self.nodes, nodes, materialized=True)
+
+    @property
+    def centers(self) -> str:
+        """The step with the centre of each group."""
+        return f"centers_{self.number}"
+
+    @property
+    def centers_sql(self) -> str:
+        """The centre of each group: the mean of numbers, the median of dates, the mode of everything else."""
+        center = self.family.center if self.is_range else "mode"
+        return render(f"pipeline/centers_{center}.sql", domain=self.domain, rank=self.rank)
+
+    @property
+    def labels_sql(self) -> str:
+        """What is printed for each range that a group covers."""
+        fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
+        if self.is_range and self.is_snapped:
+            drawn = cells.cells_sql(self.domain, self.family, self.width)
+            ends = {"separator": literal(self.family.separator), "closing": literal(cells.closing(self.family))}
+            return render("pipeline/labels_cells.sql", **fragments, **ends, cells=drawn)
+        if self.is_range:
+            return render("pipeline/labels_values.sql", **fragments, separator=literal(self.family.separator))
+        return render("pipeline/labels_nodes.sql", **fragments)
+
+    def guards(self, table: str) -> list[Guard]:
+        """What must not be found in its values."""
+        shown = self.column
+        empty = f"Column '{shown}' holds only NULL: leave it out of quasi."
+        guards: list[Guard] = [(f"count({self.value})", " = 0", literal(empty))]
+        if self.family.may_be_infinite:
+            endless = f"Column '{shown}' holds NaN or infinite values: replace them, by NULL for instance."
+            guards.append((f"count(*) filter (where not isfinite({self.value}))", " > 0", literal(endless)))
+        if self.is_stored:
+            assert self.hierarchy is not None
+            gaps = f" of the values of column '{shown}' are not in hierarchy '{self.hierarchy.name}': "
+            look = f"see them with FROM anon.hierarchy_gaps('{table}', '{shown}', '{self.hierarchy.name}')."
+            missing = f"count(distinct {self.value}) filter (where {self.rank} is null)"
+            guards.append((missing, " > 0", f"{{count}} || {literal(gaps + look)}"))
+        return guards
+
+
+def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Attribute, ...]:
+    """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
+    by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
+    attributes = []
+    for number, (asked, column) in enumerate(zip(policy.quasi, source.spelt(policy.quasi), strict=True), 1):
+        family = type_family(column, source.types[column])
+        if asked in policy.hierarchies:
+            wanted = policy.hierarchies[asked]
+            hierarchy = None if wanted is None else named_hierarchy(wanted, by_name)
+        else:
+            hierarchy = by_name.get(fold(column))
+        if hierarchy and hierarchy.rule:
+            hierarchy.rule.check(column, family, hierarchy.name)
+        width = policy.grid.get(asked)
+        if width is not None:
+            if hierarchy is not None or not family.is_ordered:
+                reason = "prints its hierarchy's labels" if hierarchy else f"holds {family.name}"
+                raise PolicyError(f"grid names '{column}', which {reason}: a grid is for numbers and dates without one")
+            grid.check(column, family, width)
+        attributes.append(
+            Attribute(
+                number=number,
+                column=column,
+                type=source.types[column],
+                family=family,
+                hierarchy=hierarchy,
+                anon=anon,
+                weight=float(policy.weights.get(asked, 1.0)),
+                as_columns=policy.ranges == "columns" and policy.represent == "closure",
+                is_snapped=policy.ranges == "snapped",
+                width=width,
+            )
+        )
+    return tuple(attributes)
+
+
+def named_hierarchy(wanted: str, by_name: dict[str, Hierarchy]) -> Hierarchy:
+    """The hierarchy of this name, or an error that lists them."""
+    if fold(wanted) not in by_name:
+        raise PolicyError(not_one_of("hierarchy", wanted, [h.name for h in by_name.values()], "hierarchies"))
+    return by_name[fold(wanted)]

@@ -1,0 +1,126 @@
+"""What a release lost, as SQL: every measure from a few relations about its released labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlanon.pipeline.attribute import Attribute
+from sqlanon.pipeline.encode import encoding_ctes
+from sqlanon.pipeline.readback import box_ctes, counts, is_suppressed_sql, known, label_names
+from sqlanon.pipeline.source import Source
+from sqlanon.sqltext import Cte, literal, name, render
+
+_EMPTY = {
+    "labels": "attribute, label, rows, weight, ncp, lm, eloss, is_modified, level, height, mass",
+    "leaves": "attribute, level, height, rows, logarithms",
+    "diversities": "sensitive, off_majority, mean_entropy, least_entropy, least_frequency",
+    "information": "attribute, sensitive, prior, original, printed",
+    "others": "measure, value",
+}
+PARTS = ("labels", "leaves", "classes", "diversities", "information", "others")
+"""The relations that every measure is computed from."""
+
+
+def measurement(
+    source: Source,
+    attributes: tuple[Attribute, ...],
+    release: str,
+    sensitive: Sequence[str] = (),
+    represent: str = "closure",
+    may_lack_rows: bool = True,
+    is_older: bool = False,
+) -> list[Cte]:
+    """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
+
+    Rows of the source that the release lacks count as suppressed, if it `may_lack_rows`. `is_older` as for `box_ctes`.
+
+    A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
+    """
+    values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
+    kept = [f"{name(column)} as {value}" for value, column in values.items()]
+    is_closure = represent == "closure"
+    sizes = " * ".join(f"(boxes.{a.hi} - boxes.{a.lo} + 1.0)" for a in attributes) if is_closure else "null"
+    divergence = render(
+        "metrics/divergence.sql",
+        lo=", ".join(a.lo for a in attributes),
+        hi=", ".join(a.hi for a in attributes),
+        ranks=", ".join(a.rank for a in attributes),
+    )
+    queries = {
+        "labels": [f"select * exclude (lo, hi) from {known(a)}" for a in attributes],
+        "leaves": [_leaves_sql(a) for a in attributes],
+        "information": [_information_sql(a, value, values[value]) for a in attributes for value in values],
+        "others": [f"select 'kl_divergence' as measure, divergence as value from ({divergence})"],
+    }
+    if not is_closure:
+        queries = {part: [] for part in queries}
+    queries["classes"] = [render("metrics/classes.sql", combinations=sizes)]
+    queries["diversities"] = [
+        render(
+            "metrics/diversities.sql",
+            sensitive=literal(column),
+            value=value,
+            labels=label_names(attributes),
+            is_suppressed=is_suppressed_sql(attributes),
+        )
+        for value, column in values.items()
+    ]
+    return [
+        *encoding_ctes(source, attributes, kept),
+        *box_ctes(source, attributes, release, kept, represent, tuple(values) if may_lack_rows else None, is_older),
+        *(Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS),
+    ]
+
+
+def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
+    """The query with a row per measure, over the relations that stand for PARTS."""
+    return render(
+        "metrics/measures.sql",
+        **parts,
+        k=k,
+        mi_weight=mi_weight,
+        printed_depth=_depth("printed", beta),
+        leaf_depth=_depth("leaf", beta),
+    )
+
+
+def _empty(part: str) -> str:
+    return f"select {', '.join(f'null as {column}' for column in _EMPTY[part].split(', '))} where false"
+
+
+def _leaves_sql(attribute: Attribute) -> str:
+    kind = "values" if attribute.is_range else "nodes"
+    fragments = {"column": literal(attribute.column), "counts": counts(attribute), "nodes": attribute.nodes}
+    return render(f"metrics/leaves_{kind}.sql", **fragments)
+
+
+def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
+    joint = render(
+        "metrics/joint.sql",
+        quasi=attribute.value,
+        value=value,
+        domain=attribute.domain,
+        key=attribute.key("counted.quasi"),
+    )
+    return (
+        "from ("
+        + render(
+            "metrics/information.sql",
+            joint=joint,
+            column=literal(attribute.column),
+            sensitive=literal(sensitive),
+            label=attribute.labels,
+            value=value,
+            known=known(attribute),
+        )
+        + "\n)"
+    )
+
+
+def _depth(node: str, beta: str) -> str:
+    """Paper 003's weighted distance of a node from the top, as a share of the whole height: WHD(level, 1)."""
+
+    def steps(count: str) -> str:
+        return f"coalesce(list_sum(list_transform(range(1, {count}), lambda step: power(step, -({beta})))), 0)"
+
+    return f"({steps(f'{node}.height - {node}.level')} / {steps(f'{node}.height')})"

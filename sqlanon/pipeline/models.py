@@ -1,0 +1,153 @@
+"""Privacy models as SQL: what each class of a printed table reaches of what udfs/models.py defines.
+
+A model is one file of sql/models, read both by the queries that verify a release and by the check macros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlanon.errors import PolicyError
+from sqlanon.families import TEXT, known_family, type_family
+from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.pipeline.attribute import Attribute, named_hierarchy
+from sqlanon.pipeline.source import Source
+from sqlanon.policy.policy import Policy
+from sqlanon.sqltext import fold, literal, name, render
+from sqlanon.udfs.models import MODELS, SLACK
+
+
+@dataclass(frozen=True)
+class Sensitive:
+    """A sensitive column: how far its values are from each other, and what others may know beside quasi-identifiers."""
+
+    column: str
+    distance: str = "equal"
+    attribute: Attribute | None = None
+    """Its hierarchy, where the distance is hierarchical."""
+    known: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model with what is asked of it; None if it is only measured."""
+
+    name: str
+    value: float | None = None
+    c: float = 1.0
+
+    @property
+    def is_floor(self) -> bool:
+        """Must every class reach as much, rather than no more?"""
+        return MODELS[self.name].is_floor
+
+    def holds(self, reached: float | None) -> bool:
+        """Is what was reached enough? An empty table, which reaches NULL, keeps everything."""
+        if reached is None or self.value is None:
+            return True
+        return (reached - self.value) * (1 if self.is_floor else -1) >= -SLACK
+
+    def broken(self, reached: str) -> str:
+        """The condition, as SQL, that what was reached is not enough."""
+        return f"{reached} < {self.value!r} - {SLACK}" if self.is_floor else f"{reached} > {self.value!r} + {SLACK}"
+
+    def sql(self, relation: str, quasi: Sequence[str], sensitive: Sensitive, entity: str | None = None) -> str:
+        """The query with one row: what all classes reach; NULL for an empty table. With an `entity`, models that are
+        about people count that column's values instead of rows."""
+        return f"select {self.worst} as reached\nfrom (\n{self.classes_sql(relation, quasi, sensitive, entity)}\n)"
+
+    def classes_sql(self, relation: str, quasi: Sequence[str], sensitive: Sensitive, entity: str | None = None) -> str:
+        """The query with a row per class, its quasi-identifiers as q1, q2 and so on, and what it reaches."""
+        fragments = _counting(relation, [*quasi, *sensitive.known], sensitive.column) | {"c": repr(float(self.c))}
+        if entity is not None and MODELS[self.name].counts_people:
+            people = render("models/people.sql", **fragments, entity=name(entity))
+            return render(f"models/{self.name}_people.sql", **fragments, people=people)
+        if (attribute := sensitive.attribute) is not None:
+            fragments |= {
+                "value": attribute.value,
+                "hierarchy": ",\n".join(cte.sql for cte in attribute.ctes),
+                "domain": attribute.domain,
+                "nodes": attribute.nodes,
+                "key": attribute.key(f"tuples.{attribute.value}"),
+                "missing": literal(f"The hierarchy of column '{sensitive.column}' is gone."),
+            }
+        return model_sql(self.name, sensitive.distance, fragments)
+
+    @property
+    def shortfall(self) -> tuple[str, str]:
+        """What to say of a class that breaks it: before what it reaches, and after, with {} for the column."""
+        assert self.value is not None
+        return f"A printed class reaches {self.name} = ", f" in {{}}, {self.name} is {self.value:g}"
+
+    @property
+    def worst(self) -> str:
+        """What all classes reach together, as SQL."""
+        return "min(reached)" if self.is_floor else "max(reached)"
+
+
+def homogeneous_sql(relation: str, quasi: Sequence[str], column: str) -> str:
+    """The query that counts the classes that have one sensitive value, and their rows."""
+    fragments = _counting(relation, quasi, column)
+    return render("models/homogeneous.sql", **fragments, counted=render("models/counted.sql", **fragments))
+
+
+def _counting(relation: str, columns: Sequence[str], sensitive: str) -> dict[str, str]:
+    """How sql/models/counted.sql reads a table: classes are told apart by q1, q2 and so on, whatever the names."""
+    return {
+        "relation": relation,
+        "named": ", ".join(f"{name(column)} as q{number}" for number, column in enumerate(columns, 1)),
+        "classes": ", ".join(f"q{number}" for number in range(1, len(columns) + 1)),
+        "sensitive": name(sensitive),
+    }
+
+
+def model_sql(model: str, distance: str, fragments: Mapping[str, str]) -> str:
+    """The query with a row per class and what it reaches."""
+    counted = render("models/counted.sql", **fragments)
+    shares = render("models/shares.sql", **fragments, counted=counted)
+    file = f"{model}_{distance}" if model == "t" else model
+    return render(f"models/{file}.sql", **fragments, counted=counted, shares=shares)
+
+
+Watched = Sequence[tuple[Asked, Sensitive]]
+"""What is asked of which columns."""
+
+
+def asked_of(
+    policy: Policy, sensitive: Sequence[Sensitive], measured: Sequence[str] = (), counts_people: bool = True
+) -> list[tuple[Asked, Sensitive]]:
+    """Every model that the policy asks for, of every sensitive column, after those that are only `measured`. What is
+    asked about people can only be measured where they cannot be counted."""
+    c = policy.recursive_c or 1.0
+    asked = dict.fromkeys(measured) | policy.models
+    if policy.entity is not None and not counts_people:
+        asked = {model: None if MODELS[model].counts_people else value for model, value in asked.items()}
+    return [(Asked(model, value, c), column) for model, value in asked.items() for column in sensitive]
+
+
+def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Sensitive, ...]:
+    """The policy's sensitive columns with the distances that t goes by, or an error that names what does not fit."""
+    by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
+    spelt = source.spelt(policy.sensitive)
+    found = []
+    for number, (asked, column) in enumerate(zip(policy.sensitive, spelt, strict=True), len(policy.quasi) + 1):
+        family = known_family(source.types[column])
+        wanted = policy.hierarchies.get(asked)
+        hierarchy = named_hierarchy(wanted, by_name) if wanted is not None else by_name.get(fold(column))
+        if asked in policy.hierarchies and wanted is None:
+            hierarchy = None
+        if hierarchy and hierarchy.rule and not (family and hierarchy.rule.fits(family)):
+            if wanted is not None:
+                hierarchy.rule.check(column, type_family(column, source.types[column]), hierarchy.name)
+            hierarchy = None  # it has the column's name by chance
+        usual = "hierarchical" if hierarchy else "ordered" if family and family.is_ordered else "equal"
+        distance = policy.t_distance or usual
+        if distance == "hierarchical" and hierarchy is None:
+            raise PolicyError(f"t_distance is 'hierarchical', and column '{column}' has no hierarchy that fits")
+        tree = None
+        if distance == "hierarchical":
+            tree = Attribute(number, column, source.types[column], family or TEXT, hierarchy, anon)
+        known = tuple(other for other in spelt if other != column) if policy.several == "strict" else ()
+        found.append(Sensitive(column, distance, tree, known))
+    return tuple(found)

@@ -1,0 +1,52 @@
+"""What is read: a relation that can stand behind FROM, with its columns and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlanon.errors import CatalogError, PolicyError, did_you_mean
+from sqlanon.families import known_family
+from sqlanon.sqltext import fold
+
+
+@dataclass(frozen=True)
+class Source:
+    """A relation that can stand behind FROM, with its columns and their types in order."""
+
+    relation: str
+    shown: str
+    types: Mapping[str, str]
+    is_table: bool = False
+    """Is it a table, which reads the same twice, rather than a view, file or query?"""
+    population: Source | None = None
+    """Everybody who might be in it, where k counts them."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column names as the catalog spells them."""
+        return tuple(self.types)
+
+    def spelt(self, asked: Iterable[str]) -> list[str]:
+        """The names as the catalog spells them; case folds as in DuckDB, an unknown name is an error."""
+        by_folded = {fold(column): column for column in self.types}
+        return [column if column in self.types else self._known(column, by_folded) for column in asked]
+
+    def among(self, population: Source, quasi: Iterable[str]) -> Source:
+        """The source with its population, which must have its quasi-identifiers in columns of the same kind."""
+        for column, other in zip(self.spelt(quasi := tuple(quasi)), population.spelt(quasi), strict=True):
+            mine, theirs = known_family(self.types[column]), known_family(population.types[other])
+            if mine is not None and mine != theirs:
+                raise PolicyError(
+                    f"Column '{column}' has type {self.types[column]} in '{self.shown}' and "
+                    f"{population.types[other]} in the population '{population.shown}': cast it there"
+                )
+        return replace(self, population=population)
+
+    def _known(self, column: str, by_folded: Mapping[str, str]) -> str:
+        if fold(column) not in by_folded:
+            listed = ", ".join(self.columns)
+            raise CatalogError(
+                f"Column '{column}' is not in '{self.shown}' (columns: {listed}).{did_you_mean(column, self.columns)}"
+            )
+        return by_folded[fold(column)]

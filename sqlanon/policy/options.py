@@ -1,0 +1,38 @@
+"""The options of a policy that are not a method's own, with their choices and ranges."""
+
+from __future__ import annotations
+
+from sqlanon.udfs.method import Parameter
+from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.models import DISTANCES, MODELS
+
+RANGES = ("text", "columns", "snapped")
+REPRESENTATIONS = ("closure", "center")
+ROLES = ("quasi", "sensitive", "keep", "unsafe_keep", "pseudonymize")
+"""What a column may be; it is one of them or not released."""
+MEASURES = ("cost", "objective")
+"""The parameters that name what a method keeps low."""
+DEFAULT_METHOD = "auto"
+RECURSIVE_C = Parameter("recursive_c", None, "the c of recursive_l")
+T_DISTANCE = Parameter("t_distance", None, "how far values are apart for t", choices=DISTANCES)
+SEVERAL = Parameter(
+    "several",
+    "strict",
+    "several sensitive columns: strict holds even against those who know the others, separate looks at each by itself",
+    choices=("strict", "separate"),
+)
+DELETED = Parameter(
+    "deleted",
+    "withdraw",
+    "people whom the source no longer has, when a view is refreshed: withdraw their rows once k or more of a class "
+    "have left and k or more, or none, stay; or hold them",
+    choices=("withdraw", "hold"),
+)
+POPULATION = "a table of everybody who might be in the source: k then counts those whom a class may stand for (k-map)"
+MAX_SUPPRESSION = Parameter(
+    "max_suppression", None, "the share of the rows that may be suppressed where that pays, such as 0.02", high=1
+)
+ASKED = (*(model.option for model in MODELS.values()), RECURSIVE_C, T_DISTANCE, SEVERAL)
+"""The options that ask something of sensitive columns."""
+PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
+"""The parameters of all methods: options of a policy like any other."""

@@ -1,0 +1,240 @@
+"""The policy: everything a release is asked to be, checked when made and frozen afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from sqlanon.errors import PolicyError, did_you_mean, not_one_of
+from sqlanon.policy import toml, words
+from sqlanon.policy.grid import Width
+from sqlanon.policy.options import (
+    DEFAULT_METHOD,
+    DELETED,
+    MAX_SUPPRESSION,
+    MEASURES,
+    PARAMETERS,
+    RANGES,
+    REPRESENTATIONS,
+    ROLES,
+)
+from sqlanon.policy.validation import (
+    check_entity,
+    check_method,
+    check_models,
+    check_population,
+    column_names,
+    grid_of,
+    per_column,
+    refuse_two_roles,
+    whole_number,
+)
+from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.models import MODELS
+from sqlanon.udfs.space.costs import PRIVATE
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What to release and how.
+
+    Parameters
+    ----------
+    quasi: the quasi-identifiers, generalized until every class of them holds k rows or more.
+    k: the smallest class that may be printed.
+    method: the clustering method; `FROM anon.methods()` lists them with their parameters.
+    l: no sensitive value may hold more than 1/l of a class; any number from 1 up.
+    distinct_l, entropy_l, recursive_l (with recursive_c): other diversities that every class must have.
+    alpha: the largest share that a sensitive value may have in a class.
+    t: how far the sensitive values of a class may be from the table's, by t_distance: 'equal', 'ordered' or
+        'hierarchical'; by default by hierarchy where the column has one, in order for numbers and dates, else equal.
+    basic_beta, enhanced_beta, delta: how much a sensitive value's share of a class may differ from that of the table.
+    several: with several sensitive columns, 'strict' keeps what is asked of each even from those who know the others,
+        'separate' looks at each by itself.
+    sensitive: columns released as they are, whose diversity within a class is measured.
+    entity: the column that tells whom a row is about, such as a patient's number: k, l and alpha then count people
+        instead of rows. It is released only if it has another role too.
+    keep: other columns released as they are; refused when nearly unique.
+    unsafe_keep: columns released as they are even if nearly unique.
+    hierarchies: column → hierarchy; a column not named takes the hierarchy of its own name, None asks for none.
+    weights: column → weight in the distances and losses (default 1).
+    pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.
+    ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
+        with ends on a grid, which show no person's value.
+    grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
+    represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
+    population: a table or query of everybody who might be in the source, with the same quasi-identifiers as they are.
+        k then counts the people of the population whom a printed class covers (k-map), rather than its rows.
+    max_suppression: the share of the rows that may be suppressed where others then lose less; none if not given, but
+        datafly then suppresses up to k rows, as its paper does. Suppressed rows print * everywhere; where they are
+        fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
+    refine: polish the method's groups by a search for less loss; `auto` does so by itself.
+    block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
+    seed: the same seed gives the same groups.
+    deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes their rows out of a view once
+        k or more of a class have left and k or more, or none, stay; 'hold' leaves them.
+    strict: refuse a release that, put together with the stored ones of the same source, leaves somebody among fewer
+        than k; otherwise that is only warned about.
+    parameters: the method's own parameters, such as beta.
+    """
+
+    quasi: tuple[str, ...]
+    k: int = 5
+    l: float | None = None  # noqa: E741 - the field's own name
+    distinct_l: int | None = None
+    entropy_l: float | None = None
+    recursive_l: int | None = None
+    recursive_c: float | None = None
+    alpha: float | None = None
+    t: float | None = None
+    t_distance: str | None = None
+    basic_beta: float | None = None
+    enhanced_beta: float | None = None
+    delta: float | None = None
+    several: str = "strict"
+    method: str = DEFAULT_METHOD
+    sensitive: tuple[str, ...] = ()
+    entity: str | None = None
+    keep: tuple[str, ...] = ()
+    unsafe_keep: tuple[str, ...] = ()
+    pseudonymize: tuple[str, ...] = ()
+    hierarchies: Mapping[str, str | None] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    ranges: str = "text"
+    grid: Mapping[str, Width] = field(default_factory=dict)
+    represent: str = "closure"
+    population: str | None = None
+    max_suppression: float | None = None
+    refine: bool = False
+    block_size: int | None = None
+    seed: int = 0
+    deleted: str = "withdraw"
+    strict: bool = False
+    parameters: Mapping[str, float | str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in ROLES:
+            object.__setattr__(self, role, column_names(role, getattr(self, role)))
+        object.__setattr__(self, "k", whole_number("k", self.k, 2))
+        object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
+        if not self.quasi:
+            raise PolicyError("quasi is empty: name the columns that could identify a person, quasi = ['age', 'zip']")
+        refuse_two_roles(self)
+        check_entity(self)
+        if not isinstance(self.method, str) or self.method.lower() not in METHODS:
+            raise PolicyError(not_one_of("method", str(self.method), METHODS))
+        object.__setattr__(self, "method", self.method.lower())
+        if self.ranges not in RANGES:
+            raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
+        for switch in ("refine", "strict"):
+            if not isinstance(getattr(self, switch), bool):
+                raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
+        object.__setattr__(self, "deleted", DELETED.check(self.deleted))
+        if self.block_size is not None:
+            object.__setattr__(self, "block_size", whole_number("block_size", self.block_size, 100))
+            if METHODS[self.method].block_size is None:
+                raise PolicyError(f"block_size is no option of {self.method}, which looks at the whole table at once")
+        if self.represent not in REPRESENTATIONS:
+            raise PolicyError(not_one_of("represent option", str(self.represent), REPRESENTATIONS))
+        for parameter in self.parameters:
+            owners = [m.name for m in METHODS.values() if parameter in {p.name for p in m.parameters}]
+            if owners and self.method not in owners:
+                listed = ", ".join(owners)
+                raise PolicyError(
+                    f"'{parameter}' is an option of {listed}, not of {self.method}: method = '{owners[0]}'"
+                )
+        object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
+        object.__setattr__(self, "max_suppression", MAX_SUPPRESSION.check(self.max_suppression))
+        check_models(self)
+        check_method(self)
+        check_population(self)
+        bound = per_column(self, "hierarchies", self.hierarchies, self.sensitive)
+        bound = {column: None if given is False else given for column, given in bound.items()}  # TOML has no null
+        object.__setattr__(self, "hierarchies", bound)
+        object.__setattr__(self, "weights", per_column(self, "weights", self.weights))
+        object.__setattr__(self, "grid", grid_of(self))
+        for column, hierarchy in self.hierarchies.items():
+            if hierarchy is not None and not isinstance(hierarchy, str):
+                raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
+        for column, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
+                raise PolicyError(f"weights: '{column}' must have a number above 0")
+
+        for mapping in ("hierarchies", "weights", "grid", "parameters"):
+            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
+
+    @property
+    def sees_sensitive(self) -> bool:
+        """Must the core see sensitive values?"""
+        return bool(self.models) or any(self.parameters.get(option) in PRIVATE for option in MEASURES)
+
+    @property
+    def models(self) -> dict[str, float]:
+        """What is asked of the sensitive columns, by the names of the options."""
+        return {model: getattr(self, model) for model in MODELS if getattr(self, model) is not None}
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Policy:
+        """A policy from flat options, as SQL, statements, TOML and Python all give them. None means not given."""
+        given: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
+        for option, value in options.items():
+            folded = option.lower()
+            if folded not in OPTIONS and folded not in PARAMETERS:
+                everything = [*OPTIONS, *PARAMETERS]
+                raise PolicyError(
+                    f"Unknown option '{option}' (options: {', '.join(everything)}).{did_you_mean(option, everything)}"
+                )
+            if value is not None:
+                if folded in given or folded in parameters:
+                    raise PolicyError(f"Option '{folded}' is given twice")
+                (given if folded in OPTIONS else parameters)[folded] = value
+        if "quasi" not in given:
+            raise PolicyError("quasi is missing: name the columns that could identify a person, quasi = ['age', 'zip']")
+        return cls(**given, parameters=parameters)
+
+    def options(self) -> dict[str, Any]:
+        """The flat options that make this policy again, without those at their defaults."""
+        plain = {option: getattr(self, option) for option in OPTIONS}
+        plain |= {option: value for option, value in self.parameters.items() if value is not None}
+        return {
+            option: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+            for option, value in plain.items()
+            if value is not None and value != () and value != {}
+        }
+
+    def json(self) -> str:
+        """The options as JSON text, as `anon.releases` stores them."""
+        return json.dumps(self.options(), ensure_ascii=False)
+
+    def toml(self, **own: str | None) -> str:
+        """The policy as a TOML file that makes it again, without what is at its default.
+
+        `own` goes before it: source = "patients" and name = "patients_public" make it a file for `sqlanon run`.
+        """
+        usual = {entry.name: entry.default for entry in fields(self)}
+        usual |= {parameter.name: parameter.default for parameter in METHODS[self.method].parameters}
+        given = {o: v for o, v in self.options().items() if o in ("k", "method") or v != usual.get(o)}
+        return toml.document({o: v for o, v in own.items() if v is not None} | given)
+
+    def __str__(self) -> str:
+        return "\n".join(words.policy_in_words(self))
+
+    def _repr_pretty_(self, printer: Any, is_cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return words.policy_html(self)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Policy:
+        """The policy of a TOML file; its source, name and hierarchy definitions are `sqlanon run`'s business."""
+        return cls.of(toml.read(path)[1])
+
+
+OPTIONS = tuple(entry.name for entry in fields(Policy) if entry.name != "parameters")
+"""What can be asked for with any method."""

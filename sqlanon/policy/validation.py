@@ -1,0 +1,139 @@
+"""What a policy refuses: options that contradict each other, name nothing, or mean nothing for the method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from sqlanon.errors import PolicyError
+from sqlanon.policy.grid import Width, width_of
+from sqlanon.policy.options import ASKED, MEASURES, ROLES
+from sqlanon.sqltext import fold
+from sqlanon.udfs.methods import METHODS
+
+if TYPE_CHECKING:
+    from sqlanon.policy.policy import Policy
+
+
+def column_names(role: str, given: Any) -> tuple[str, ...]:
+    """A role's column names, each once whatever its case."""
+    listed = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(column, str) for column in listed):
+        raise PolicyError(f"{role} must be a list of column names")
+    seen: dict[str, str] = {}
+    for column in listed:
+        if (earlier := seen.get(fold(column))) is not None:
+            same = (
+                f"'{column}' twice" if column == earlier else f"both '{earlier}' and '{column}', one column to DuckDB"
+            )
+            raise PolicyError(f"{role} names {same}")
+        seen[fold(column)] = column
+    return listed
+
+
+def whole_number(option: str, value: Any, low: int) -> int:
+    is_whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+    if is_whole and not isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
+        raise PolicyError(f"{option} is {value!r}; it must be a whole number of {low} or more")
+    return value
+
+
+def check_entity(policy: Policy) -> None:
+    """Somebody's number is no quasi-identifier and no secret about them."""
+    if policy.entity is None:
+        return
+    if not isinstance(policy.entity, str):
+        raise PolicyError("entity must be a column's name: entity = 'patient_id'")
+    for role in ("quasi", "sensitive"):
+        if fold(policy.entity) in map(fold, getattr(policy, role)):
+            raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {role}")
+
+
+def check_models(policy: Policy) -> None:
+    """What is asked of sensitive columns: values in their ranges, and a column to ask it of."""
+    for option in ASKED:
+        object.__setattr__(policy, option.name, option.check(getattr(policy, option.name)))
+    if (policy.recursive_l is None) != (policy.recursive_c is None):
+        raise PolicyError("recursive_l and recursive_c go together: recursive_l = 3, recursive_c = 2")
+    if policy.sees_sensitive and not policy.sensitive:
+        given = (f"{option} = '{policy.parameters[option]}'" for option in MEASURES if option in policy.parameters)
+        what = next(iter(policy.models), None) or next(given)
+        raise PolicyError(f"{what} needs a sensitive column: sensitive = ['diagnosis']")
+
+
+def check_method(policy: Policy) -> None:
+    """What the methods that print no classes of k equal rows cannot do."""
+    method = METHODS[policy.method]
+    if policy.entity is not None and not method.is_homogeneous:
+        raise PolicyError(f"entity is no option of {method.name}, which promises nothing of people with several rows")
+    if method.is_exact:
+        if len(policy.sensitive) != 1:
+            raise PolicyError(
+                f"{method.name} parts one sensitive column from the others, and {len(policy.sensitive)} are named: "
+                f"sensitive = ['diagnosis']"
+            )
+        if policy.l is None or policy.l < 2 or policy.l != int(policy.l):
+            raise PolicyError(f"{method.name} needs a whole l of 2 or more, the values that a person may have: l = 2")
+        if others := [model for model in policy.models if model != "l"]:
+            raise PolicyError(f"{method.name} keeps l and no other model: leave {', '.join(others)} out")
+        if policy.ranges != "text":
+            raise PolicyError(f"ranges is no option of {method.name}, which prints values as they are")
+    elif not method.is_homogeneous and policy.sees_sensitive:
+        raise PolicyError(
+            f"{method.name} promises nothing of sensitive values: leave l and its like out, or choose another method"
+        )
+    if method.draws_in_secret and policy.represent != "closure":
+        raise PolicyError(f"represent is no option of {method.name}, which has no classes to take the centre of")
+    if method.draws_in_secret and policy.max_suppression is not None:
+        raise PolicyError(f"max_suppression is no option of {method.name}, which prints every row")
+    if method.draws_in_secret and policy.refine:
+        raise PolicyError(f"refine is no option of {method.name}, whose groups are not those that it refines")
+
+
+def check_population(policy: Policy) -> None:
+    """What does not go with k-map, where classes may be single rows."""
+    if policy.population is None:
+        return
+    if not isinstance(policy.population, str) or not policy.population.strip():
+        raise PolicyError(f"population is {policy.population!r}; it must be a table's name or a query")
+    refused = {
+        "method": METHODS[policy.method].draws_in_secret and f"method = '{policy.method}'",
+        "models": policy.sees_sensitive and "what is asked of sensitive columns",
+        "max_suppression": policy.max_suppression is not None and "max_suppression",
+        "entity": policy.entity is not None and "entity",
+        "represent": policy.represent == "center" and "represent = 'center'",
+    }
+    if given := [what for what in refused.values() if what]:
+        raise PolicyError(f"population does not go with {given[0]}: its classes hold k people, but may be single rows")
+
+
+def refuse_two_roles(policy: Policy) -> None:
+    seen: dict[str, str] = {}
+    for role in ROLES:
+        for column in getattr(policy, role):
+            if (other := seen.setdefault(fold(column), role)) != role:
+                raise PolicyError(f"'{column}' is both {other} and {role}; a column has one role")
+
+
+def grid_of(policy: Policy) -> dict[str, Width]:
+    if policy.ranges == "snapped" and policy.represent == "center":
+        raise PolicyError("ranges = 'snapped' prints no centres: leave represent = 'center' out")
+    if policy.grid and policy.ranges != "snapped":
+        raise PolicyError("grid is for ranges = 'snapped'")
+    return {column: width_of(column, width) for column, width in per_column(policy, "grid", policy.grid).items()}
+
+
+def per_column(policy: Policy, option: str, given: Any, others: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A mapping by quasi-identifier, or one of some others, its keys spelt as there."""
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"{option} must map columns to values, such as {{'zip': ...}}")
+    spelt = {fold(column): column for column in (*policy.quasi, *others)}
+    for column in given:
+        if fold(str(column)) not in spelt:
+            raise PolicyError(f"{option} names '{column}', which is not in quasi ({', '.join(policy.quasi)})")
+    if len({fold(str(column)) for column in given}) < len(given):
+        raise PolicyError(f"{option} names a column twice, in different case")
+    return {spelt[fold(str(column))]: value for column, value in given.items()}

@@ -1,0 +1,92 @@
+"""Does a table hold what it promises? The check macros with a verdict, for Python and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import inf
+from typing import Any
+
+import duckdb
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.engine.frames import naming
+from sqlanon.engine.names import resolve
+from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.pipeline.models import Asked, asked_of, sensitive_of
+from sqlanon.pipeline.promises import equal_rows
+from sqlanon.pipeline.source import Source
+from sqlanon.policy.policy import Policy
+from sqlanon.sqltext import name, names
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was counted, what was asked for, and whether it holds. An empty table holds anything.
+
+    `asked` holds what is asked of the sensitive columns, model by model, and `reached` what each column reaches; l and
+    t are always measured.
+    """
+
+    rows: int
+    classes: int
+    k: int | None
+    asked_k: int
+    violations: int
+    reached: dict[str, dict[str, float | None]]
+    asked: dict[str, float]
+
+    @property
+    def holds(self) -> bool:
+        """Is every class as large as asked, and does it keep every model?"""
+        are_kept = (
+            Asked(model, value).holds(found)
+            for model, value in self.asked.items()
+            for found in self.reached[model].values()
+        )
+        return (self.k is None or self.k >= self.asked_k) and all(are_kept)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, which has no infinity."""
+        reached = {m: {c: "infinity" if v == inf else v for c, v in found.items()} for m, found in self.reached.items()}
+        return asdict(self) | {"reached": reached, "holds": self.holds}
+
+
+@our_errors()
+def check(
+    con: Any,
+    source: Any,
+    quasi: Sequence[str],
+    k: int = 5,
+    *,
+    sensitive: Sequence[str] = (),
+    entity: str | None = None,
+    **models: Any,
+) -> Check:
+    """Check a table, file, query or frame as it is printed: the smallest class, and what sensitive columns reach.
+
+    Models are asked for by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on. With an `entity`,
+    such as a patient's number that the table has, k, l and alpha count people instead of rows.
+    """
+    policy = Policy.of({"quasi": quasi, "sensitive": sensitive, "entity": entity, **models})
+    raw = unwrap(con)
+    with naming(raw) as named:
+        return _counted(raw, resolve(raw, named(source)), k, policy)
+
+
+def _counted(raw: duckdb.DuckDBPyConnection, found: Source, k: int, policy: Policy) -> Check:
+    anon = anon_schema(raw)
+    (counted,) = found.spelt([policy.entity]) if policy.entity is not None else (None,)
+    promise = equal_rows(found.spelt(policy.quasi), counted)
+    columns = sensitive_of(found, policy, hierarchies(raw, anon), anon)
+    ((smallest, classes, rows),) = run(raw, promise.proof(found.relation))
+    size = "count(*)" if counted is None else f"count(distinct {name(counted)})"
+    small = f"select 1 from {found.relation} group by {names(promise.printed)} having {size} < {int(k)}"
+    ((violations,),) = run(raw, f"select count(*) from ({small})")
+    reached: dict[str, dict[str, float | None]] = {}
+    for asked, column in asked_of(policy, columns, promise.measured):
+        assert promise.reached is not None
+        ((value,),) = run(raw, promise.reached(found.relation, asked, column))
+        reached.setdefault(asked.name, {})[column.column] = value
+    return Check(int(rows or 0), classes, smallest, k, violations, reached, policy.models)

@@ -1,0 +1,205 @@
+"""What an attacker sees: a release as the ranks that its labels cover, and the people of the source as theirs."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.engine.names import resolve
+from sqlanon.errors import DataError, PolicyError
+from sqlanon.pipeline.attribute import Attribute, attributes_of
+from sqlanon.pipeline.encode import encoding_ctes
+from sqlanon.pipeline.readback import box_ctes
+from sqlanon.pipeline.source import Source
+from sqlanon.policy.policy import Policy
+from sqlanon.sqltext import name, render, with_ctes
+from sqlanon.udfs.methods import METHODS
+
+CELLS = 4_000_000
+"""How many pairs of a tuple and a class are compared at a time."""
+FOLDED = 256
+"""How many different values of what is released as it is are told apart at most; more share numbers."""
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table to attack, what it was made from and how."""
+
+    relation: str
+    shown: str
+    source: str
+    policy: Policy
+    is_older: bool = False
+    """May the source have changed since? Then labels that nobody has any more are left out."""
+
+
+def covers(policy: Policy) -> bool:
+    """Do its labels cover the values that they stand for?"""
+    return policy.represent == "closure" and not METHODS[policy.method].is_exact
+
+
+class View:
+    """A release as numbers: for each printed row the ranks that it covers, for each person of the source their ranks.
+
+    Values of kept columns are hashes of their text, so that those of the source and of any release compare; pseudonyms
+    are compared between releases alone.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, target: Target) -> None:
+        if not covers(target.policy):
+            raise PolicyError(
+                f"'{target.shown}' prints centres or exact values: attacks are for releases whose labels cover values"
+            )
+        if target.policy.population is not None:
+            raise PolicyError(
+                f"'{target.shown}' is a k-map: it hides people among its population, and attacks know the source"
+            )
+        anon = anon_schema(con)
+        self.target, self.policy = target, target.policy
+        self.source: Source = resolve(con, target.source)
+        self.attributes: tuple[Attribute, ...] = attributes_of(self.source, self.policy, hierarchies(con, anon), anon)
+        roles = (self.policy.sensitive, self.policy.keep, self.policy.unsafe_keep)
+        self.sensitive, *others = (self.source.spelt(role) for role in roles)
+        self.kept = [*self.sensitive, *itertools.chain(*others)]
+        self.pseudonyms = self.source.spelt(self.policy.pseudonymize)
+        people, printed = self._read(con)
+        self.ranks = np.column_stack([people[a.rank] for a in self.attributes]).astype(np.int64)
+        self.lo = np.column_stack([printed[a.lo] for a in self.attributes]).astype(np.int64)
+        self.hi = np.column_stack([printed[a.hi] for a in self.attributes]).astype(np.int64)
+        self.has_ends = np.column_stack([printed[f"has_ends{a.number}"] for a in self.attributes]).astype(bool)
+        self.of_people = {column: people[f"y{number}"] for number, column in enumerate(self.kept, 1)}
+        linking = [*self.kept, *self.pseudonyms]
+        self.of_rows = {column: printed[f"y{number}"] for number, column in enumerate(linking, 1)}
+        if not len(self.ranks) or not len(self.lo):
+            raise DataError(f"'{target.shown}' or its source has no rows: there is nothing to attack")
+
+    def _read(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], dict[str, Any]]:
+        columns = [*self.kept, *self.pseudonyms]
+        hashes = [f"hash(cast({name(column)} as varchar)) as y{n}" for n, column in enumerate(columns, 1)]
+        of_people = [f"y{number}" for number in range(1, len(self.kept) + 1)]
+        of_rows = [f"y{number}" for number in range(1, len(columns) + 1)]
+        place = "row_number() over () as place"
+        encoding = encoding_ctes(self.source, self.attributes, [place, *hashes[: len(self.kept)]])
+        is_older, relation = self.target.is_older, self.target.relation
+        boxes = box_ctes(self.source, self.attributes, relation, [place, *hashes], is_older=is_older)
+        ranks = [f"coalesce({a.domain}.rank, -1) as {a.rank}" for a in self.attributes]
+        people = render(
+            "risk/people.sql",
+            columns=", ".join([*ranks, *of_people]),
+            joins="\n".join(
+                f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('source.' + a.value)}"
+                for a in self.attributes
+            ),
+        )
+        ends = [
+            f"known_{a.number}.lo as {a.lo}, known_{a.number}.hi as {a.hi}, "
+            f"known_{a.number}.label is distinct from '*' as has_ends{a.number}"
+            for a in self.attributes
+        ]
+        rows = render(
+            "risk/covered.sql",
+            columns=", ".join([*ends, *of_rows]),
+            joins="\n".join(
+                f"join known_{a.number} on known_{a.number}.label is not distinct from printed.{a.labels}"
+                for a in self.attributes
+            ),
+        )
+        return (
+            con.execute(with_ctes(encoding, people)).fetchnumpy(),
+            con.execute(with_ctes([*encoding, *boxes], rows)).fetchnumpy(),
+        )
+
+    def only(self, people: Codes) -> View:
+        """The same release, and of the source these people alone."""
+        fewer = copy.copy(self)
+        for computed in ("tuples", "rows_of_people"):
+            fewer.__dict__.pop(computed, None)
+        fewer.ranks = self.ranks[people]
+        fewer.of_people = {column: values[people] for column, values in self.of_people.items()}
+        return fewer
+
+    @cached_property
+    def tuples(self) -> tuple[Codes, Codes]:
+        """The distinct tuples of ranks, and which of them each person has."""
+        found, which = np.unique(self.ranks, axis=0, return_inverse=True)
+        return found, which.reshape(-1)
+
+    @cached_property
+    def classes(self) -> tuple[Codes, Codes, Codes, Codes]:
+        """The printed classes: their smallest and largest ranks, which of them each row is in, and their rows."""
+        ends, which, rows = np.unique(np.hstack([self.lo, self.hi]), axis=0, return_inverse=True, return_counts=True)
+        width = self.lo.shape[1]
+        return ends[:, :width], ends[:, width:], which.reshape(-1), rows
+
+    def covering(self) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
+        """Which classes cover which tuples, as a matrix of 0 and 1 for some tuples at a time."""
+        tuples, (lo, hi, _, _) = self.tuples[0], self.classes
+        step = max(1, CELLS // len(lo))
+        for start in range(0, len(tuples), step):
+            part = tuples[start : start + step]
+            inside = np.ones((len(part), len(lo)), dtype=bool)
+            for j in range(part.shape[1]):
+                inside &= (lo[:, j] <= part[:, j, None]) & (part[:, j, None] <= hi[:, j])
+            yield slice(start, start + len(part)), inside.astype(np.float32)
+
+    def candidates(self, codes: Codes, values: int) -> Floats:
+        """For each person, how many rows with each value cover them; `codes` are the rows' values."""
+        tuples, of_person = self.tuples
+        counts = table(self.classes[2], codes, len(self.classes[3]), values).astype(np.float32)
+        found = np.empty((len(tuples), values))
+        for part, inside in self.covering():
+            found[part] = inside @ counts
+        return found[of_person]
+
+    @cached_property
+    def rows_of_people(self) -> Floats:
+        """For each person, how many rows cover them."""
+        return self.candidates(np.zeros(len(self.lo), dtype=np.int64), 1)[:, 0]
+
+
+def table(rows: Codes, columns: Codes, height: int, width: int, weights: Floats | None = None) -> Floats:
+    """How often each pair of numbers occurs, or the sum of its weights."""
+    flat = np.bincount(rows * width + columns, weights=weights, minlength=height * width)
+    return flat.reshape(height, width).astype(np.float64)
+
+
+def coded(*hashes: Any) -> tuple[list[Codes], int]:
+    """Several columns' values as numbers from 0, and how many there are; folded where there are very many."""
+    found, which = np.unique(np.concatenate(hashes), return_inverse=True)
+    codes = which.reshape(-1) % FOLDED
+    ends = np.cumsum([len(part) for part in hashes])[:-1]
+    return [part.astype(np.int64) for part in np.split(codes, ends)], min(FOLDED, len(found))
+
+
+def together(columns: Sequence[Any], length: int) -> Any:
+    """One hash for several columns."""
+    mixed = np.zeros(length, dtype=np.uint64)
+    for column in columns:
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + np.asarray(column, dtype=np.uint64)
+    return mixed
+
+
+def left_of(views: Sequence[View], columns: Sequence[str]) -> Floats:
+    """For each person and each value of some kept columns, how many rows may be theirs in all of these releases.
+
+    A person is in all of them with the same kept values, so no more rows can be theirs than each has of a value.
+    Folding values into fewer numbers leaves more rows, so that what is found here can be done.
+    """
+    mixed = [together([view.of_rows[column] for column in columns], len(view.lo)) for view in views]
+    codes, values = coded(*mixed)
+    left = views[0].candidates(codes[0], values)
+    for view, of_rows in zip(views[1:], codes[1:], strict=True):
+        np.minimum(left, view.candidates(of_rows, values), out=left)
+    return left

@@ -1,0 +1,206 @@
+"""Releases of one source put together: two that hide everybody among k need not do so together.
+
+Whoever knows somebody's quasi-identifiers looks them up in every release; only rows that agree in what is released as
+it is can be theirs in all of them. Tested with the source as it is now.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.places import database_of
+from sqlanon.catalog.releases import Stored, stored_releases
+from sqlanon.engine.frames import FRAME
+from sqlanon.engine.names import resolve
+from sqlanon.engine.session import our_errors, unwrap
+from sqlanon.errors import BrokenPromiseError, SqlanonError
+from sqlanon.policy.policy import Policy
+from sqlanon.privacy.covering import Target, View, left_of
+from sqlanon.sqltext import literal, query_or_none
+from sqlanon.sqltext import name as quoted
+
+log = logging.getLogger("sqlanon")
+WORK = 20_000_000
+"""Pairs of a person and a class that are compared unasked, when a release is made; beyond, people are sampled."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Some releases put together. `k` is the smallest that one of them promises, `k_together` the fewest rows that
+    somebody is left with, `people_below_k` how many are left with fewer than k of so many `people` who are in all of
+    them, and `values_left` the fewest values that are left of each sensitive column for somebody."""
+
+    releases: tuple[str, ...]
+    k: int
+    k_together: int | None
+    people: int
+    people_below_k: int
+    values_left: dict[str, int]
+    verdict: str
+    note: str | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """Is somebody left with fewer than k rows?"""
+        return self.verdict == "BROKEN"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The stored releases of one source, each pair and then all together."""
+
+    source: str
+    combinations: tuple[Combination, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Does every combination leave everybody among k?"""
+        return not any(found.is_broken for found in self.combinations)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"source": self.source, "holds": self.holds, "combinations": [asdict(c) for c in self.combinations]}
+
+    def sql(self) -> str:
+        """A query that answers with a row per combination."""
+        kinds = {
+            "releases": "varchar[]",
+            "k": "bigint",
+            "k_together": "bigint",
+            "people": "bigint",
+            "people_below_k": "bigint",
+            "values_left": "map(varchar, bigint)",
+            "verdict": "varchar",
+            "note": "varchar",
+        }
+        rows = ["select " + ", ".join(f"cast(null as {kind}) as {column}" for column, kind in kinds.items())]
+        rows[0] += " where false"
+        for found in self.combinations:
+            values = zip(asdict(found).values(), kinds.values(), strict=True)
+            rows.append("select " + ", ".join(f"cast({literal(value)} as {kind})" for value, kind in values))
+        return f"from ({' union all '.join(rows)})"
+
+
+def audit(con: Any, source: str, *, hint: str = "") -> Audit:
+    """Put all stored releases that read a table together, in pairs and all, and say what is left of k.
+
+    `source` is a table's name or the query that releases were made from. `hint` is added to the error where there is no
+    such table.
+    """
+    raw = unwrap(con)
+    with our_errors():
+        resolve(raw, source, hint)
+        views: dict[str, View | str] = {}
+        asked: dict[str, int] = {}
+        for stored in _readers(raw, source):
+            asked[stored.name] = stored.policy.k
+            views[stored.name] = _view(raw, _target(raw, stored, source))
+        sets: list[tuple[str, ...]] = list(itertools.combinations(views, 2))
+        if len(views) > 2:
+            sets.append(tuple(views))
+        return Audit(source, tuple(_combined(names, views, asked) for names in sets))
+
+
+def check_combinations(
+    con: duckdb.DuckDBPyConnection, name: str | None, relation: str, source: str, people: str, policy: Policy
+) -> None:
+    """Warn if a release together with the stored ones of the same source breaks k; raise if the policy is strict.
+
+    `people` is a query for the rows of the source, which reads the same twice.
+    """
+    shown = name or "the release"
+    mine: dict[str, View | str] = {}
+    for stored in _readers(con, source):
+        if stored.name == name:
+            continue
+        base = people if stored.source == source else _shared(con, source, stored.source) or people
+        if base not in mine:
+            mine[base] = _view(con, Target(relation, shown, base, policy, is_older=True))
+        views = {shown: mine[base], stored.name: _view(con, _target(con, stored, base))}
+        asked = {shown: policy.k, stored.name: stored.policy.k}
+        found = _combined((shown, stored.name), views if policy.strict else _sampled(views), asked)
+        if not found.is_broken:
+            continue
+        message = (
+            f"Together with '{stored.name}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
+            f"{found.people:,} people looked at among fewer than k = {found.k} rows, somebody with {found.k_together}"
+        )
+        if policy.strict:
+            raise BrokenPromiseError(f"{message}; strict is asked for: nothing was stored")
+        log.warning("%s: see FROM anon.audit(...)", message)
+
+
+def _readers(con: duckdb.DuckDBPyConnection, source: str) -> list[Stored]:
+    """The stored releases that read what this source reads."""
+    mine = _tables(con, source)
+    return [stored for stored in stored_releases(con, anon_schema(con)) if mine & _tables(con, stored.source)]
+
+
+def _tables(con: duckdb.DuckDBPyConnection, source: str) -> set[str]:
+    """The tables that a source reads, in full, or itself where that cannot be told; none where it was a frame."""
+    if source == FRAME:
+        return set()
+    query = query_or_none(source)
+    try:
+        listed = [source] if query is None else con.get_table_names(query, qualified=True)
+        return {resolve(con, table).relation for table in listed} or {source}
+    except (SqlanonError, duckdb.Error):
+        return {source}
+
+
+def _shared(con: duckdb.DuckDBPyConnection, source: str, other: str) -> str | None:
+    """A query for the people of two sources: the only table that both read, if there is one."""
+    tables = _tables(con, source) | _tables(con, other)
+    return f"from {next(iter(tables))}" if len(tables) == 1 else None
+
+
+def _target(con: duckdb.DuckDBPyConnection, stored: Stored, source: str) -> Target:
+    place = f"{database_of(anon_schema(con))}.{quoted(stored.schema)}.{quoted(stored.table)}"
+    return Target(place, stored.name, source, stored.policy, is_older=True)
+
+
+def _view(con: duckdb.DuckDBPyConnection, target: Target) -> View | str:
+    """The release as an attacker sees it, or why it cannot be tried."""
+    try:
+        resolve(con, target.relation)
+        return View(con, target)
+    except SqlanonError as problem:
+        return str(problem)
+
+
+def _sampled(found: dict[str, View | str]) -> dict[str, View | str]:
+    """The releases with as many people as can be compared in a moment."""
+    views = {name: view for name, view in found.items() if isinstance(view, View)}
+    people = min((len(view.ranks) for view in views.values()), default=0)
+    most = min((WORK // len(view.classes[3]) for view in views.values()), default=0)
+    if people <= most:
+        return found
+    chosen = np.sort(np.random.default_rng().choice(people, most, replace=False))
+    return found | {name: view.only(chosen) for name, view in views.items()}
+
+
+def _combined(names: tuple[str, ...], found: dict[str, View | str], asked: dict[str, int]) -> Combination:
+    k = min(asked[name] for name in names)
+    views = [view for name in names if isinstance(view := found[name], View)]
+    notes = [f"'{name}': {problem}" for name in names if isinstance(problem := found[name], str)]
+    if notes:
+        return Combination(names, k, None, 0, 0, {}, "not tried", "; ".join(notes))
+    common = [column for column in views[0].of_rows if all(column in view.of_rows for view in views)]
+    rows = left_of(views, common).sum(axis=1)
+    is_in_all = rows > 0.5
+    rows = np.rint(rows[is_in_all]).astype(np.int64)
+    values = {
+        column: int((left_of(views, [column])[is_in_all] > 0.5).sum(axis=1).min(initial=0 if not len(rows) else 2**31))
+        for column in views[0].sensitive
+        if all(column in view.sensitive for view in views)
+    }
+    below = int(np.count_nonzero(rows < k))
+    verdict = "BROKEN" if below else "holds"
+    return Combination(names, k, int(rows.min()) if len(rows) else None, len(rows), below, values, verdict)

@@ -1,0 +1,357 @@
+"""Refreshing a view: its source has grown and shrunk, and whoever compares two versions must find nobody alone.
+
+The rows of one printed class that were added in one version are a cohort. Rows already released keep their labels and
+cohorts. New people are anonymized among themselves by the same policy, so that their cohorts have k rows and keep every
+model on their own; who cannot be is held back until more have come. Deleted people are withdrawn from a cohort
+together, if they and those who stay are each as good as a cohort, or nobody stays; otherwise their rows are held.
+
+Why not pool classes until enough have left? Sensitive values are printed as they are. Say that somebody leaves a class
+with the values a, b, c and somebody one with d, e, f, and that their rest is printed as one class of b, c, e, f: then a
+has left the first class and d the second, whatever the label. So a class is parted into those who left and those who
+stay, or it is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.members import recall
+from sqlanon.catalog.places import database_of, is_still_there, members_of, unrefreshable
+from sqlanon.catalog.releases import Stored, Version, add_version, stored_release
+from sqlanon.engine.functions import await_report, take_report
+from sqlanon.engine.instances import key_named
+from sqlanon.engine.names import resolve, steady
+from sqlanon.engine.session import now, our_errors, run, temporary, transaction, unwrap
+from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError
+from sqlanon.pipeline.attribute import Attribute, attributes_of
+from sqlanon.pipeline.digests import ADDED, DIGEST, Digests, recognizing
+from sqlanon.pipeline.models import Sensitive, asked_of, sensitive_of
+from sqlanon.pipeline.plan import plan
+from sqlanon.pipeline.promises import equal_rows
+from sqlanon.pipeline.source import Source
+from sqlanon.policy.policy import Policy
+from sqlanon.privacy.proof import prove
+from sqlanon.progress.run import watch_interrupts
+from sqlanon.releases.combinations import check_combinations
+from sqlanon.releases.measuring import measure
+from sqlanon.sqltext import name as quoted
+from sqlanon.sqltext import names, render
+
+log = logging.getLogger("sqlanon")
+COHORT, HAS_LEFT, IS_NEW, PLACE = "sqlanon_cohort", "sqlanon_has_left", "sqlanon_is_new", "sqlanon_place"
+EVERYBODY, IS_ADDED = "sqlanon_everybody", "sqlanon_is_added"
+RELATIVE = ("t", "basic_beta", "enhanced_beta", "delta")
+"""Models that compare a class with the whole release, so that more rows elsewhere may break what was kept before."""
+
+
+def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
+    """Bring a stored view up to its source: in one transaction, verified, or not at all.
+
+    Rows already released keep their labels; new people are released in groups of their own, and who would not have k
+    others of them is held back; deleted ones are withdrawn or held, as the policy's `deleted` says. `key` is for
+    `pseudonymize`, and must be that of the view. Returns the version: what was added, withdrawn and held. Where nothing
+    that is printed changes, the version is the old one.
+    """
+    raw = unwrap(con)
+    watch_interrupts()
+    with our_errors(), transaction(raw):
+        anon = anon_schema(raw)
+        stored = stored_release(raw, anon, name)
+        _refuse(raw, anon, stored)
+        if key is not None and not stored.policy.pseudonymize:
+            raise PolicyError(f"There is a key, but '{stored.name}' has no pseudonyms")
+        with key_named(raw, bool(stored.policy.pseudonymize), key) as token, ExitStack() as stack:
+            return _Refresh.of(raw, anon, stored, token, stack).run()
+
+
+def _refuse(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored) -> None:
+    """Raise if the release is not one that can be refreshed."""
+    again = f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}"
+    if stored.kind != "view":
+        raise CatalogError(f"Release '{stored.name}' is a table, a snapshot: make a view of it, or {again}")
+    if (reason := unrefreshable(stored.policy, stored.source)) is not None:
+        raise CatalogError(f"Release '{stored.name}' cannot be refreshed, as {reason}: {again}")
+    if not is_still_there(con, anon, stored.name):
+        raise CatalogError(f"What is called '{stored.name}' now is not the release: DROP ANONYMIZED VIEW {stored.name}")
+
+
+@dataclass(frozen=True)
+class _Refresh:
+    """One refresh: the people of the source and the members of the release, each knowing who came and who left."""
+
+    con: duckdb.DuckDBPyConnection
+    anon: str
+    stored: Stored
+    key: str | None
+    stack: ExitStack
+    digests: Digests
+    whole: Source
+    source: Source
+    """What the policy reads of it, and digests."""
+    attributes: tuple[Attribute, ...]
+    sensitive: tuple[Sensitive, ...]
+    columns: tuple[str, ...]
+    """The columns of the release."""
+    people: str
+    members: str
+
+    @classmethod
+    def of(
+        cls, con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: str | None, stack: ExitStack
+    ) -> _Refresh:
+        """Read the source and compare it with what is stored."""
+        policy, storage = stored.policy, f"{database_of(anon)}.{stored.storage}"
+        digests = recall(con, anon, stored, key)
+        if digests is None:
+            raise CatalogError(
+                f"View '{stored.name}' was made by a sqlanon that could not refresh: CREATE OR REPLACE ANONYMIZED VIEW"
+            )
+        found = stack.enter_context(steady(con, stored.source))
+        digests.check(found, stored.name)
+        known = hierarchies(con, anon)
+        source = digests.of(found, policy, key)
+        columns = resolve(con, f"from {storage}").columns
+        alike = [IS_NEW, *source.spelt(policy.sensitive)]
+        kept = members_of(storage)
+        if _differ(con, storage, kept, columns):
+            raise BrokenPromiseError(
+                f"The rows of '{stored.name}' are not those that were released: CREATE OR REPLACE ANONYMIZED VIEW"
+            )
+        people = render("refresh/people.sql", people=source.relation, members=kept, alike=names(alike))
+        people = stack.enter_context(temporary(con, "people", people))
+        members = render("refresh/members.sql", people=people, members=kept, printed=names(stored.printed))
+        return cls(
+            con,
+            anon,
+            stored,
+            key,
+            stack,
+            digests,
+            found,
+            replace(source, relation=people),
+            attributes_of(found, policy, known, anon),
+            sensitive_of(found, policy, known, anon),
+            columns,
+            people,
+            stack.enter_context(temporary(con, "members", members)),
+        )
+
+    @property
+    def policy(self) -> Policy:
+        """What the release is asked to be."""
+        return self.stored.policy
+
+    def run(self) -> Version:
+        """Decide, print, verify and store."""
+        added = self._added()
+        withdrawn = self._withdrawn(added)
+        for additions, withdrawals in self._attempts(added, withdrawn):
+            rows = self.stack.enter_context(temporary(self.con, "rows", self._rows(additions, withdrawals)))
+            try:
+                proof = self._prove(rows)
+                break
+            except BrokenPromiseError:
+                if not set(RELATIVE) & set(self.policy.models) or (additions, withdrawals) == (None, None):
+                    raise
+        if (additions, withdrawals) != (added, withdrawn):
+            log.warning("More of those who came or left '%s' are held, as it would break a model", self.stored.name)
+        return self._store(rows, proof)
+
+    def _attempts(self, added: str | None, withdrawn: str | None) -> Iterator[tuple[str | None, str | None]]:
+        """What to change, and what less of it if that breaks a model that looks at the whole release."""
+        tried = []
+        for attempt in ((added, withdrawn), (added, None), (None, withdrawn), (None, None)):
+            if attempt not in tried:
+                tried.append(attempt)
+                yield attempt
+
+    def _added(self) -> str | None:
+        """The rows of those new people who can be released, as a table; None if nobody can."""
+        most = self._most_alike()
+        if most is None:
+            return None
+        is_added = f"({IS_NEW} and {PLACE} <= {most})"
+        columns = names(self.source.columns)
+        people = replace(self.source, relation=f"(select {columns}, {is_added} as {IS_ADDED} from {self.people})")
+        token = await_report()
+        policy = recognizing(self.policy)
+        planned = plan(people, policy, self.attributes, self.sensitive, token, self.key, part=IS_ADDED)
+        added = self.stack.enter_context(temporary(self.con, "added", planned.sql))
+        take_report(token)
+        return added
+
+    def _most_alike(self) -> int | None:
+        """How many new people with the same sensitive values may be released, so that all together keep the models: as
+        many as possible, since models are only ever kept better by fewer of the most frequent; None if none will do."""
+        ((largest,),) = run(self.con, f"select coalesce(max({PLACE}), 0) from {self.people} where {IS_NEW}")
+        low, high = 0, int(largest)
+        if high and self._is_enough(high):
+            return high
+        while low + 1 < high:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._keeps_models(middle) else (low, middle)
+        return low if low and self._is_enough(low) else None
+
+    def _is_enough(self, most: int) -> bool:
+        new = f"select count(*) from {self.people} where {IS_NEW} and {PLACE} <= {most}"
+        return bool(run(self.con, new)[0][0] >= self.policy.k) and self._keeps_models(most)
+
+    def _keeps_models(self, most: int) -> bool:
+        """Do the new people, so many of each kind at most, keep the models as one class?"""
+        new = f"(select *, 0 as {EVERYBODY} from {self.people} where {IS_NEW} and {PLACE} <= {most})"
+        return all(
+            asked.holds(run(self.con, asked.sql(new, [EVERYBODY], column))[0][0])
+            for asked, column in asked_of(self.policy, self.sensitive)
+        )
+
+    def _withdrawn(self, added: str | None) -> str | None:
+        """The cohorts from which those who left are withdrawn, as a table; None if there are none.
+
+        None of a class that is added to in the same version: rows that come could stand for ones that go, so that a
+        comparison would show fewer than k of either.
+        """
+        if self.policy.deleted == "hold":
+            return None
+        parts = [COHORT, HAS_LEFT]
+        broken = [
+            f"select q1 as cohort from (\n{asked.classes_sql(self.members, parts, column)}\n) "
+            f"where {asked.broken('reached')}"
+            for asked, column in asked_of(self.policy, self.sensitive)
+        ]
+        if added is not None:
+            same = (f"added.{quoted(c)} is not distinct from members.{quoted(c)}" for c in self.stored.printed)
+            broken.append(
+                f"select members.{COHORT} as cohort from {self.members} as members "
+                f"join (select distinct {names(self.stored.printed)} from {added}) as added on {' and '.join(same)}"
+            )
+        sql = render(
+            "refresh/withdrawable.sql",
+            members=self.members,
+            k=str(self.policy.k),
+            broken=" union all ".join(broken) or "select null as cohort where false",
+        )
+        withdrawn = self.stack.enter_context(temporary(self.con, "withdrawn", sql))
+        return withdrawn if run(self.con, f"select 1 from {withdrawn} limit 1") else None
+
+    def _rows(self, added: str | None, withdrawn: str | None) -> str:
+        """The query for the members that the release is to have."""
+        kept = f"{DIGEST}, {ADDED}, {HAS_LEFT}, {names(self.columns)}"
+        stay = f"select {kept} from {self.members}"
+        if withdrawn is not None:
+            stay += f" where not ({HAS_LEFT} and {COHORT} in (from {withdrawn}))"
+        if added is None:
+            return stay
+        version = self.stored.version + 1
+        return f"{stay} union all select {DIGEST}, {version}, false, {names(self.columns)} from {added}"
+
+    def _prove(self, rows: str) -> dict[str, Any]:
+        """What holds of the release, and of each cohort by itself."""
+        if not run(self.con, f"select 1 from {rows} limit 1"):
+            raise DataError(
+                f"Nobody of '{self.stored.name}' is left in its source: DROP ANONYMIZED VIEW {self.stored.name}"
+            )
+        proof = prove(self.con, rows, equal_rows(self.stored.printed), self.policy)
+        options = {option: value for option, value in self.policy.options().items() if option not in RELATIVE}
+        prove(self.con, rows, equal_rows([*self.stored.printed, ADDED]), Policy.of(options))
+        return proof
+
+    def _store(self, rows: str, proof: dict[str, Any]) -> Version:
+        con, stored = self.con, self.stored
+        storage, columns = f"{database_of(self.anon)}.{stored.storage}", names(self.columns)
+        version = self._counted(rows)
+        if version.version != stored.version:
+            run(con, f"delete from {storage}")
+            run(con, f"insert into {storage} select {columns} from {rows} order by sqlanon_shuffle({ADDED}::bigint)")
+            members = members_of(storage)
+            run(con, f"delete from {members}")
+            run(con, f"insert into {members} select {DIGEST}, {ADDED}, {columns} from {rows} order by {DIGEST}")
+            if (
+                _differ(con, storage, members, self.columns)
+                or prove(con, storage, equal_rows(stored.printed), stored.policy) != proof
+            ):
+                raise BrokenPromiseError("A printed class is not what was verified; nothing was stored")
+            check_combinations(con, stored.name, storage, stored.source, f"from {self.whole.relation}", stored.policy)
+            add_version(con, self.anon, version)
+        metrics = self._measure(rows)
+        run(
+            con,
+            f"update {self.anon}.releases set version = $version, refreshed_at = $now, rows = $rows, proof = $proof, "
+            "metrics = $metrics, held_new = $held_new, held_deleted = $held_deleted where name = $name",
+            {
+                "version": version.version,
+                "now": now(),
+                "rows": version.rows,
+                "proof": json.dumps(proof, ensure_ascii=False),
+                "metrics": json.dumps(metrics),
+                "held_new": version.held_new,
+                "held_deleted": version.held_deleted,
+                "name": stored.name,
+            },
+        )
+        return version
+
+    def _counted(self, rows: str) -> Version:
+        """What these rows change, and who is held."""
+        before, version = self.stored.version, self.stored.version + 1
+        ((new,), (members,)) = (
+            run(self.con, f"select count(*) filter (where {IS_NEW}) from {self.people}")[0],
+            run(self.con, f"select count(*) from {self.members}")[0],
+        )
+        facts = f"count(*), count(*) filter (where {ADDED} = {version}), count(*) filter (where {HAS_LEFT})"
+        ((total, added, held),) = run(self.con, f"select {facts} from {rows}")
+        withdrawn = members - (total - added)
+        is_new = added or withdrawn
+        return Version(self.stored.name, version if is_new else before, total, added, withdrawn, new - added, held)
+
+    def _measure(self, rows: str) -> dict[str, float]:
+        """Measure the rows of people who are in the source, against those people."""
+        columns = names(self.digests.types)
+        copy = f"row_number() over (partition by {DIGEST}) as sqlanon_copy"
+        released = f"select {DIGEST}, {copy} from {rows} where not {HAS_LEFT}"
+        there = (
+            f"select {columns} from (select *, {copy} from {self.people}) as people join ({released}) as released "
+            f"on released.{DIGEST} = people.{DIGEST} and released.sqlanon_copy = people.sqlanon_copy"
+        )
+        source = self.stack.enter_context(temporary(self.con, "released", there))
+        measured = measure(
+            self.con,
+            Source(source, self.source.shown, self.digests.types, is_table=True),
+            self.policy,
+            self.attributes,
+            f"(select {names(self.columns)} from {rows} where not {HAS_LEFT})",
+            self.stored.name,
+            self.anon,
+            {},
+            is_older=True,
+        )
+        unknown = run(
+            self.con,
+            f"select attribute from {self.anon}.release_labels where release = $1 "
+            f"group by attribute having sum(rows) < (select count(*) from {source}) order by attribute",
+            [self.stored.name],
+        )
+        if unknown:
+            raise HierarchyError(
+                f"Column '{unknown[0][0]}' of '{self.stored.name}' prints labels that its hierarchy no longer has: "
+                f"CREATE OR REPLACE ANONYMIZED VIEW, or bring the hierarchy back"
+            )
+        return measured
+
+
+def _differ(con: duckdb.DuckDBPyConnection, one: str, other: str, columns: Sequence[str]) -> bool:
+    """Have two tables different rows in these columns?"""
+    listed = names(columns)
+    pairs = ((one, other), (other, one))
+    return any(
+        run(con, f"select 1 from (select {listed} from {a} except all select {listed} from {b}) limit 1")
+        for a, b in pairs
+    )

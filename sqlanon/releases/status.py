@@ -1,0 +1,123 @@
+"""Which stored releases are behind their sources, and by how many people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.members import recall
+from sqlanon.catalog.places import database_of, is_still_there, members_of, unrefreshable
+from sqlanon.catalog.releases import Stored, stored_release, stored_releases
+from sqlanon.engine.instances import key_named
+from sqlanon.engine.names import resolve
+from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.errors import SqlanonError
+from sqlanon.sqltext import literal, render
+
+
+@dataclass(frozen=True)
+class Status:
+    """A stored release and how far its source has gone on: `new_rows` of people whom it does not print, and
+    `deleted_rows` of people whom the source no longer has. None where that cannot be told, and `note` says why."""
+
+    release: str
+    source: str
+    kind: str
+    version: int
+    made_at: datetime
+    refreshed_at: datetime | None
+    rows: int
+    new_rows: int | None
+    deleted_rows: int | None
+    is_stale: bool | None
+    note: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        moments = {"made_at": self.made_at.isoformat(), "refreshed_at": None}
+        if self.refreshed_at is not None:
+            moments["refreshed_at"] = self.refreshed_at.isoformat()
+        return asdict(self) | moments
+
+
+TYPES = {
+    "release": "varchar",
+    "source": "varchar",
+    "kind": "varchar",
+    "version": "integer",
+    "made_at": "timestamp",
+    "refreshed_at": "timestamp",
+    "rows": "bigint",
+    "new_rows": "bigint",
+    "deleted_rows": "bigint",
+    "is_stale": "boolean",
+    "note": "varchar",
+}
+
+
+def status(con: Any, release: str | None = None, *, key: bytes | None = None) -> list[Status]:
+    """Every stored release, or the one that is named, and how far its source has gone on.
+
+    Views are compared with their sources person by person; `key` is for those with pseudonyms.
+    """
+    raw = unwrap(con)
+    with our_errors():
+        anon = anon_schema(raw)
+        found = stored_releases(raw, anon) if release is None else [stored_release(raw, anon, release)]
+        return [_status(raw, anon, stored, key) for stored in found]
+
+
+def status_sql(found: list[Status]) -> str:
+    """A query that answers with a row per release."""
+    empty = ", ".join(f"cast(null as {kind}) as {column}" for column, kind in TYPES.items())
+    rows = [f"select {empty} where false"]
+    for each in found:
+        pairs = zip(each.as_dict().values(), TYPES.values(), strict=True)
+        rows.append("select " + ", ".join(f"cast({literal(value)} as {kind})" for value, kind in pairs))
+    return f"from ({' union all '.join(rows)}) order by release"
+
+
+def _status(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: bytes | None) -> Status:
+    try:
+        new, deleted = _compared(con, anon, stored, key)
+        note = None
+    except SqlanonError as problem:
+        new, deleted, note = None, None, str(problem)
+    return Status(
+        stored.name,
+        stored.source,
+        stored.kind,
+        stored.version,
+        stored.created_at,
+        stored.refreshed_at,
+        stored.proof["rows"],
+        new,
+        deleted,
+        None if new is None or deleted is None else new + deleted > 0,
+        note,
+    )
+
+
+def _compared(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: bytes | None) -> tuple[int, int]:
+    """How many people of the source are not in the view, and how many of the view not in the source."""
+    if stored.kind != "view":
+        resolve(con, stored.source)  # is it still there?
+        raise SqlanonError("A table is a snapshot")
+    if (reason := unrefreshable(stored.policy, stored.source)) is not None:
+        raise SqlanonError(f"It cannot be refreshed, as {reason}")
+    source = resolve(con, stored.source)
+    if not is_still_there(con, anon, stored.name):
+        raise SqlanonError("What has its name now is not the release")
+    with key_named(con, bool(stored.policy.pseudonymize), key) as token:
+        digests = recall(con, anon, stored, token)
+        if digests is None:
+            raise SqlanonError("Made by a sqlanon that could not refresh: make it anew")
+        digests.check(source, stored.name)
+        people = digests.of(source, stored.policy, token).relation
+        members = f"{members_of(f'{database_of(anon)}.{stored.storage}')}"
+        ((new, deleted),) = run(con, render("refresh/compared.sql", people=people, members=members))
+    return int(new), int(deleted)

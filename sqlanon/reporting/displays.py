@@ -1,0 +1,93 @@
+"""How releases, policies and hierarchies look in a terminal and in a notebook. No value of the source is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from sqlanon import wording
+from sqlanon.policy import words
+from sqlanon.releases.release import Release
+
+TABLE = "border-collapse: collapse; text-align: left"
+CELL = "padding: .15em 1.2em .15em 0; text-align: left; vertical-align: top"
+
+
+def release_text(release: Release) -> str:
+    """A release in a few lines: what holds, what it lost, what it is."""
+    lines = [_title(release), ""]
+    facts = release_facts(release)
+    width = max(len(name) for name, _ in facts)
+    return "\n".join([*lines, *(f"  {name:{width}}  {value}" for name, value in facts)])
+
+
+def release_html(release: Release) -> str:
+    """A release for a notebook."""
+    title = _title(release)
+    return f"<div><strong>{escape(title)}</strong>{_table(release_facts(release))}</div>"
+
+
+def _title(release: Release) -> str:
+    """Its name and the property that was verified when it was made."""
+    are_people = release.policy.entity is not None
+    return f"{release.name or 'release'}: {words.property_of(release.policy, release.proof['k'], are_people)}"
+
+
+def release_facts(release: Release) -> list[tuple[str, str]]:
+    """What a release is, a name and a value each."""
+    proof, measured, policy = release.proof, release.measured, release.policy
+    told = [("verified", f"{proof['property']}, k = {proof['k']} (asked {policy.k}) when it was made")]
+    for model in dict.fromkeys(("l", "t", *policy.models)):
+        asked = f" (asked {policy.models[model]:g})" if model in policy.models else ""
+        told += [(model, f"{reached:.3g}{asked} in {column}") for column, reached in proof.get(model, {}).items()]
+    told.append(("rows", f"{proof['rows']:,} in {wording.plural(proof['classes'], 'class', 'classes')}"))
+    if "gcp" in measured:
+        bound = f", nobody can lose less than {measured['lower_bound']:.1%}" if "lower_bound" in measured else ""
+        told.append(("lost", f"{measured['gcp']:.1%} (GCP){bound}"))
+    told.append(("quasi", ", ".join(policy.quasi)))
+    roles = ("sensitive", "keep", "unsafe_keep", "pseudonymize")
+    told += [(role, ", ".join(getattr(policy, role))) for role in roles if getattr(policy, role)]
+    told += [("method", policy.method), ("table", release.table)]
+    return told
+
+
+def release_dict(release: Release) -> dict[str, Any]:
+    """A release for JSON: what it is, what was verified of it and what it lost, but no rows."""
+    return {
+        "name": release.name,
+        "source": release.source,
+        "table": release.table,
+        "printed": list(release.printed),
+        "policy": release.policy.options(),
+        "proof": release.proof,
+        "metrics": release.metrics(),
+    }
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    cells = "".join(
+        f'<tr><th scope="row" style="{CELL}">{escape(name)}</th><td style="{CELL}">{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f'<table style="{TABLE}"><tbody>{cells}</tbody></table>'
+
+
+def summary(release: Release) -> str:
+    """The proof and the loss in a line."""
+    proof, metrics = release.proof, release.metrics()
+    shown = ("l", *(model for model in release.policy.models if model != "l"))
+    diversity = "".join(f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.get(m, {}).items())
+    lost = ""
+    if "lower_bound" in metrics:
+        lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
+    elif release.policy.population is not None:
+        lost = f"; lost {metrics['gcp']:.1%} (GCP)"
+    classes = f"k = {proof['k']} in {proof['classes']:,} classes{diversity}"
+    if release.suppressed:
+        left_out = proof.get("left_out", 0)
+        how = f", {left_out:,} of them left out" if left_out else ""
+        classes += f", {release.suppressed:,} rows suppressed{how}"
+    if proof["property"] != "k-anonymity":
+        classes = f"{proof['property']}, {classes}"
+    return f"verified on {proof['rows']:,} printed rows: {classes}{lost}"

@@ -1,0 +1,1 @@
+"""SQL statements of our own: parsing them, carrying them out, and the connection that understands them."""

@@ -1,0 +1,95 @@
+"""sqlanon.connect(): a DuckDB connection that also understands sqlanon's statements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+
+from sqlanon.engine.opening import open_database
+from sqlanon.errors import SqlanonError
+from sqlanon.install import load
+from sqlanon.statements.execute import execute_statement
+from sqlanon.statements.parse import Plain, parse
+
+
+def connect(path: str | Path = ":memory:", **config: Any) -> Connection:
+    """Open a database with sqlanon loaded. `config` goes to duckdb.connect as its configuration.
+
+    The connection behaves as DuckDB's own and also runs CREATE ANONYMIZED VIEW, CREATE HIERARCHY and their likes.
+    """
+    read_only = bool(config.pop("read_only", False))
+    raw = open_database(path, read_only, config)
+    try:
+        load(raw)
+    except BaseException:
+        raw.close()
+        raise
+    return Connection(raw)
+
+
+class Connection:
+    """DuckDB's connection, `.duckdb`, and sqlanon's statements in execute, sql and query."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self.duckdb = con
+
+    def execute(self, query: Any, parameters: Any = None) -> Connection:
+        """Run statements; fetch the last one's rows from the returned connection."""
+        for sql in self._run_all_but_plain_last(query, parameters):
+            self.duckdb.execute(sql, parameters)
+        return self
+
+    def sql(self, query: Any, *, alias: str = "", params: Any = None) -> duckdb.DuckDBPyRelation | None:
+        """Run statements; the last one's rows as a relation."""
+        relation = None
+        for sql in self._run_all_but_plain_last(query, params):
+            relation = self.duckdb.sql(sql, alias=alias, params=params)
+        return relation
+
+    query = sql
+
+    def _run_all_but_plain_last(self, query: Any, parameters: Any) -> list[Any]:
+        """Run what must run here; what remains is for DuckDB: the caller's own text, or the answer of our statement."""
+        if not isinstance(query, str):
+            return [query]
+        statements = parse(query)
+        if statements == [Plain(query)]:
+            return [query]
+        if parameters:
+            raise SqlanonError("sqlanon's statements take no parameters: write the values into OPTIONS")
+        for statement in statements[:-1]:
+            answer = execute_statement(self.duckdb, statement)
+            self.duckdb.execute(answer).fetchall()
+        return [execute_statement(self.duckdb, statements[-1])]
+
+    def cursor(self) -> Connection:
+        """A second connection to the same database."""
+        cursor = self.duckdb.cursor()
+        load(cursor)
+        return Connection(cursor)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.duckdb.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(self.duckdb, attribute)
+        if not callable(found):
+            return found
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            answer = found(*arguments, **named)
+            return self if answer is self.duckdb else answer
+
+        return called

@@ -1,0 +1,75 @@
+"""sqlanon.connect(): a DuckDB connection that also understands sqlanon's statements."""
+
+from __future__ import annotations
+
+import duckdb
+
+from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.hierarchies import create_hierarchy, drop_hierarchy
+from sqlanon.engine.files import ABOUT_TYPES
+from sqlanon.engine.names import resolve
+from sqlanon.errors import PolicyError
+from sqlanon.policy.options import ROLES
+from sqlanon.policy.policy import Policy
+from sqlanon.releases.making import anonymize
+from sqlanon.releases.refresh import refresh
+from sqlanon.releases.release import drop_release, open_release
+from sqlanon.sqltext import fold, literal
+from sqlanon.statements.parse import (
+    CreateHierarchy,
+    CreateRelease,
+    DropRelease,
+    Plain,
+    Publish,
+    RefreshRelease,
+    Statement,
+)
+
+
+def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> str:
+    """Carry out a statement of ours; the SQL that answers it (a plain one's own text)."""
+    if isinstance(statement, Plain):
+        return statement.sql
+    anon = anon_schema(con)
+    if isinstance(statement, CreateRelease):
+        policy = Policy.of(statement.options)
+        _refuse_columns_without_role(con, statement.select, policy)
+        release = anonymize(
+            con,
+            statement.select,
+            policy=policy,
+            name=statement.name,
+            kind=statement.kind,
+            replace=statement.replace,
+        )
+        proof, diversity = release.proof, literal(release.proof.get("l", {}))
+        gcp = literal(release.measured.get("gcp"))
+        return (
+            f"select {literal(release.name)} as release, {proof['rows']} as rows, {proof['classes']} as classes, "
+            f"{proof['k']} as k, {diversity}::map(varchar, double) as l, {gcp}::double as gcp"
+        )
+    if isinstance(statement, DropRelease):
+        drop_release(con, statement.name, kind=statement.kind, missing_ok=statement.missing_ok)
+        return f"select {literal(statement.name)} as dropped"
+    if isinstance(statement, RefreshRelease):
+        return refresh(con, statement.name).sql()
+    if isinstance(statement, Publish):
+        about = open_release(con, statement.name).publish(statement.path, replace=statement.replace)
+        facts = ", ".join(f"{literal(about[fact])}::{kind} as {fact}" for fact, kind in ABOUT_TYPES.items())
+        return f"select {literal(statement.path)} as published, {facts}"
+    if isinstance(statement, CreateHierarchy):
+        create_hierarchy(con, statement.name, replace=statement.replace, **statement.arguments)
+        found = literal(statement.name.lower())
+        return f"select name as hierarchy, kind, height, leaves from {anon}.hierarchies where lower(name) = {found}"
+    drop_hierarchy(con, statement.name, missing_ok=statement.missing_ok)
+    return f"select {literal(statement.name)} as dropped"
+
+
+def _refuse_columns_without_role(con: duckdb.DuckDBPyConnection, select: str, policy: Policy) -> None:
+    roles = {fold(column) for role in ROLES for column in getattr(policy, role)} | {fold(policy.entity or "")}
+    without = [column for column in resolve(con, select).columns if fold(column) not in roles]
+    if without:
+        listed = ", ".join(f"'{column}'" for column in without)
+        raise PolicyError(
+            f"{listed} selected without a role: name each in quasi, sensitive or keep, or leave it out of the SELECT"
+        )

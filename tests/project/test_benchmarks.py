@@ -1,0 +1,64 @@
+"""Every benchmark script explains itself, and a small cell of each runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+SCRIPTS = ("checks", "quality", "reproduce", "scale", "speed")
+SMALL = {
+    "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
+    "quality": ["--k", "10", "--columns", "6", "--efforts", "fast", "--suppression", "50"],
+    "scale": ["growth", "--rows", "400", "800", "--methods", "kacpc"],
+    "speed": ["--k", "10", "--columns", "6", "--methods", "kacpc", "--repeat", "1"],
+}
+SHOWN = {"checks": "k_anonymity", "quality": "auto, fast", "scale": "to the power of", "speed": "kacpc"}
+
+
+def run(script: str, *arguments: str) -> str:
+    command = [sys.executable, str(FOLDER / f"{script}.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script_answers_help(script: str) -> None:
+    assert f"python benchmarks/{script}.py" in run(script, "--help")
+
+
+@pytest.mark.parametrize("script", SMALL)
+def test_small_cell_runs_and_replaces_its_section_only(script: str, tmp_path: Path) -> None:
+    file = tmp_path / "results.md"
+    section = "scale growth" if script == "scale" else script
+    file.write_text(f"before\n\n<!-- {section} -->\nold\n<!-- end of {section} -->\n\nafter\n")
+    # A folder without Adult: the generator serves, as on a reader's machine.
+    common = ["--data", str(tmp_path), "--sample", "400", "--write", str(file)]
+    printed = run(script, *SMALL[script], *common)
+    written = file.read_text()
+    assert (written[:7], written[-7:]) == ("before\n", "\nafter\n")
+    assert "old" not in written
+    assert SHOWN[script] in printed
+    assert SHOWN[script] in written
+    assert str(tmp_path) not in written, "no paths of the machine in a document"
+    assert "Error" not in written, "a cell failed"
+
+
+def test_failing_cell_is_shown_in_its_row(tmp_path: Path) -> None:
+    common = ["--data", str(tmp_path), "--methods", "kacpc"]
+    printed = run("scale", "large", "--rows", "400", "--k", "401", *common)
+    assert re.search(r"\| kacpc +\| \S*Error: ", printed)
+
+
+def test_document_has_every_section() -> None:
+    text = (FOLDER.parent / "docs" / "BENCHMARKS.md").read_text()
+    for section in (
+        "speed",
+        "quality",
+        "checks",
+        *(f"scale {p}" for p in ("growth", "methods", "tables", "large", "memory")),
+    ):
+        assert text.count(f"<!-- {section} -->") == text.count(f"<!-- end of {section} -->") == 1, section

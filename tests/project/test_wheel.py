@@ -1,0 +1,63 @@
+"""What is built holds what the tree holds."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [
+    pytest.mark.skipif(
+        "build" not in {found.name for found in distributions()}, reason="the package build is not installed"
+    ),
+    pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="not in a checkout"),
+]
+
+
+def tree(folder: str) -> set[str]:
+    files = (ROOT / folder).rglob("*")
+    return {file.relative_to(ROOT).as_posix() for file in files if file.is_file() and "__pycache__" not in file.parts}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], check=True, capture_output=True)
+    return out
+
+
+def test_wheel_holds_the_package_the_sql_and_the_cores(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    content = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    expected = tree("sqlanon") | {f"sqlanon/{file}" for file in tree("sql") | tree("udfs")}
+    assert content == expected
+
+
+def test_sdist_holds_all_folders(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        content = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    for folder in ("sqlanon", "sql", "udfs", "tests", "examples"):
+        assert tree(folder) <= content
+
+
+def test_every_macro_file_is_loaded_and_every_step_is_used() -> None:
+    from sqlanon.pipeline.macros import MACROS
+    from sqlanon.udfs.models import DISTANCES, MODELS
+
+    macros = {file for file in tree("sql") if "create or replace macro" in (ROOT / file).read_text()}
+    assert macros == {f"sql/{file}" for file in MACROS}
+    for file in macros:
+        assert f"create or replace macro anon.{Path(file).stem}(" in (ROOT / file).read_text(), file
+    python = "".join(file.read_text() for file in (ROOT / "sqlanon").rglob("*.py"))
+    for file in tree("sql") - macros:
+        step = file.removeprefix("sql/")
+        is_one_of_several = step.rsplit("_", 1)[0] + "_{" in python
+        of_people = (f"{model}_people" for model in MODELS if MODELS[model].counts_people)
+        models = (*MODELS, *(f"t_{way}" for way in DISTANCES), *of_people)
+        is_model = step in {f"models/{model}.sql" for model in models}
+        assert is_one_of_several or is_model or step in python, f"{step} is used by nobody"

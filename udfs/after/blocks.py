@@ -1,0 +1,258 @@
+"""Blocks: a large table is cut into blocks of near tuples, each clustered on its own, and the seams are polished.
+
+The tuples are cut in two, top-down as in Mondrian (LeFevre et al., ICDE 2006), until no block has more than `size`:
+numbers and dates near the middle, trees between the children of the block's closest common node, in the attribute in
+which a group across the cut would lose most. Blocks run in threads: numpy lets go of the interpreter in the long
+operations. Then the groups are cut into blocks at other places, across the seams of the first, and each is refined for
+some steps.
+
+Time O(E d) for each doubling of the number of blocks, and memory O(E d) beside what the blocks under way take. Every
+block has its own random numbers, so that the answer depends on the seed and not on the number of threads.
+
+Decided:
+- A cut leaves at least k rows on each side, which keep all models, so that every block can be clustered. A block that
+  no cut leaves so stays whole.
+- An attribute that only cuts off less than an eighth waits until no other cuts better.
+- What the method prints wider than needed (`Groups.box`) is left alone, seams and all.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from sqlanon.errors import InterruptedRunError
+from sqlanon.udfs import legality
+from sqlanon.udfs.after.refine import refine
+from sqlanon.udfs.method import THOUSANDTHS, Progress, between
+from sqlanon.udfs.problem import SUPPRESSED, Attribute, Floats, Groups, Ints, Problem, Tree
+
+LOPSIDED = 1 / 8
+POLISH = 10
+"""Steps of refining after the blocks."""
+POLISHED = 20_000
+"""Tuples that are refined together, at least."""
+BYTES = 400
+"""What a core holds in memory for each value of a tuple, at most."""
+SHARE = 0.25
+"""Of the machine's memory, for all blocks under way."""
+Work = Callable[[Problem, np.random.Generator, Progress, float], Groups]
+"""Clusters one block; the last argument is which part of the table it is."""
+
+
+def workers() -> int:
+    """How many blocks are under way at once."""
+    return os.cpu_count() or 1
+
+
+def default_size(by_cost: int | None, attributes: int) -> int | None:
+    """Tuples per block: what the method's cost allows, and no more than the machine's memory does."""
+    if by_cost is None or not hasattr(os, "sysconf"):
+        return by_cost
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(by_cost, int(memory * SHARE / (workers() * BYTES * attributes)))
+
+
+def cluster(
+    problem: Problem,
+    k: int,
+    size: int | None,
+    rng: np.random.Generator,
+    progress: Progress,
+    work: Work,
+    counts_rows: bool = False,
+) -> Groups:
+    """The work done in blocks of so many tuples, or rows; on the whole table where it is no larger, or size is None."""
+    filling = problem.counts.astype(np.float64) if counts_rows else np.ones(len(problem.counts))
+    blocks = [] if size is None else cut(problem, filling, size, _legal(problem, k))
+    if size is None or len(blocks) == 1:
+        return work(problem, rng, progress, 1.0)
+    jobs = [
+        partial(_clustered, _part(problem, block), each, len(block) / len(problem.counts), work)
+        for block, each in zip(blocks, rng.spawn(len(blocks)), strict=True)
+    ]
+    parts = _each(jobs, [len(block) for block in blocks], between(progress, 0, 900))
+    groups = _joined(blocks, parts, {"blocks": len(blocks)})
+    if groups.box is None:
+        groups = _polished(problem, groups, k, max(size, POLISHED), rng, between(progress, 900, THOUSANDTHS))
+    progress(THOUSANDTHS, THOUSANDTHS)
+    return groups
+
+
+def cut(
+    problem: Problem,
+    filling: Floats,
+    size: int,
+    is_legal: Callable[[Ints], bool],
+    rng: np.random.Generator | None = None,
+) -> list[Ints]:
+    """The tuples in parts that are filled with no more than `size` where a legal cut allows.
+
+    With a generator, cuts are in any wide attribute and anywhere near the middle.
+    """
+    done: list[Ints] = []
+    open_parts = [np.arange(len(problem.counts))]
+    while open_parts:
+        part = open_parts.pop()
+        sides = None if filling[part].sum() <= size else _sides(problem, part, filling, is_legal, rng)
+        if sides is None:
+            done.append(part)
+        else:
+            open_parts += sides[::-1]
+    return done
+
+
+def _sides(
+    problem: Problem, part: Ints, filling: Floats, is_legal: Callable[[Ints], bool], rng: np.random.Generator | None
+) -> list[Ints] | None:
+    """The two sides of the best legal cut of a part, or None."""
+    ranks = problem.ranks[part]
+    lo, hi = ranks.min(axis=0), ranks.max(axis=0)
+    middle = 0.5 if rng is None else rng.uniform(0.3, 0.7)
+    found = []
+    for j, attribute in enumerate(problem.attributes):
+        edges = _edges(attribute, int(lo[j]), int(hi[j]))
+        if not len(edges):
+            continue
+        held = np.bincount(ranks[:, j] - lo[j], weights=filling[part], minlength=hi[j] - lo[j] + 1)
+        below = held.cumsum()[edges - lo[j] - 1] / held.sum()
+        best = np.abs(below - middle).argmin()
+        parted = problem.weights[j] * float(attribute.loss(edges[best] - 1, edges[best]))
+        width = problem.weights[j] * float(attribute.loss(lo[j], hi[j]))
+        is_lopsided = min(below[best], 1 - below[best]) < LOPSIDED
+        key = (is_lopsided, -parted, -width) if rng is None else (is_lopsided, -width * rng.random())
+        found.append((*key, j, int(edges[best])))
+    for *_, j, edge in sorted(found):
+        is_below = ranks[:, j] < edge
+        sides = [part[is_below], part[~is_below]]
+        if all(map(is_legal, sides)):
+            return sides
+    return None
+
+
+def _edges(attribute: Attribute, lo: int, hi: int) -> Ints:
+    """The ranks at which the range may be cut: the first rank of the upper side."""
+    if not isinstance(attribute, Tree):
+        return np.arange(lo + 1, hi + 1)
+    node = attribute.common(np.array([lo]), np.array([hi]))
+    below = attribute.path[attribute.height - int(attribute.level[node[0]]) :, lo : hi + 1]
+    return np.empty(0, np.int64) if not len(below) else lo + 1 + np.flatnonzero(np.diff(below[0]))
+
+
+def _legal(problem: Problem, k: int) -> Callable[[Ints], bool]:
+    """Can these tuples be clustered on their own?"""
+
+    def is_legal(some: Ints) -> bool:
+        rows = problem.counts[some]
+        if rows.sum() < k or not problem.models:
+            return bool(rows.sum() >= k)
+        return bool(legality.are_legal(problem, some, np.zeros_like(some), rows)[0])
+
+    return is_legal
+
+
+def _part(problem: Problem, some: Ints) -> Problem:
+    sensitive = None if problem.sensitive is None else problem.sensitive[some]
+    return replace(problem, ranks=problem.ranks[some], counts=problem.counts[some], sensitive=sensitive)
+
+
+def _clustered(problem: Problem, rng: np.random.Generator, part: float, work: Work, progress: Progress) -> Groups:
+    return work(problem, rng, progress, part)
+
+
+def _joined(blocks: list[Ints], parts: list[Groups], report: dict[str, object]) -> Groups:
+    """The groups of all blocks, numbered on."""
+    before = np.cumsum([0, *(int(part.group.max(initial=SUPPRESSED)) + 1 for part in parts)])
+    entries = [
+        (block[part.tuple], np.where(part.group == SUPPRESSED, SUPPRESSED, part.group + first), part.rows)
+        for block, part, first in zip(blocks, parts, before[:-1], strict=True)
+    ]
+    boxes = [part.box for part in parts if part.box is not None]
+    box = (np.vstack([lo for lo, _ in boxes]), np.vstack([hi for _, hi in boxes])) if boxes else None
+    told = {key: True for part in parts for key, value in part.report.items() if value is True}
+    tuples, groups, rows = (np.concatenate(column) for column in zip(*entries, strict=True))
+    return Groups.collect(tuples, groups, rows, report | told, box)
+
+
+def _polished(
+    problem: Problem, groups: Groups, k: int, size: int, rng: np.random.Generator, progress: Progress
+) -> Groups:
+    """The groups refined in blocks whose seams lie elsewhere. A group goes where its first tuple does."""
+    kept = np.flatnonzero(groups.group != SUPPRESSED)
+    rest = np.flatnonzero(groups.group == SUPPRESSED)
+    tuples, group, rows = groups.tuple[kept], groups.group[kept], groups.rows[kept]
+    _, first, length = np.unique(group, return_index=True, return_counts=True)
+    heads = replace(problem, ranks=problem.ranks[tuples[first]], counts=length, sensitive=None, models=())
+    places = cut(heads, length.astype(np.float64), size, lambda some: True, rng)
+    jobs, blocks = [], []
+    for some, each in zip(places, rng.spawn(len(places)), strict=True):
+        mine = np.flatnonzero(np.isin(group, some))
+        block, local = np.unique(tuples[mine], return_inverse=True)
+        held = np.bincount(local, weights=rows[mine]).astype(np.int64)
+        inside = Groups.collect(local, np.searchsorted(some, group[mine]), rows[mine])
+        jobs.append(partial(_refined, replace(_part(problem, block), counts=held), inside, k, each))
+        blocks.append(block)
+    parts = _each(jobs, [len(block) for block in blocks], progress)
+    suppressed = Groups(np.arange(len(rest)), np.full(len(rest), SUPPRESSED), groups.rows[rest])
+    return _joined([*blocks, groups.tuple[rest]], [*parts, suppressed], groups.report)
+
+
+def _refined(problem: Problem, groups: Groups, k: int, rng: np.random.Generator, progress: Progress) -> Groups:
+    return refine(problem, groups, k, rng, progress, steps=POLISH)
+
+
+def _each(jobs: Sequence[Callable[[Progress], Groups]], sizes: list[int], progress: Progress) -> list[Groups]:
+    """The jobs' results in their order, several jobs under way at once. The first that fails stops the others."""
+    shared = _Shared(progress, sizes)
+    with ThreadPoolExecutor(workers()) as pool:
+        futures = [pool.submit(shared.run, number, job) for number, job in enumerate(jobs)]
+    if shared.failure is not None:
+        raise shared.failure
+    return [future.result() for future in futures]
+
+
+class _Shared:
+    """One progress for several jobs, each as long as it is large."""
+
+    def __init__(self, progress: Progress, sizes: list[int]) -> None:
+        self.progress, self.sizes = progress, sizes
+        self.done = [0.0] * len(sizes)
+        self.losses: dict[int, float] = {}
+        self.lock = threading.Lock()
+        self.failure: BaseException | None = None
+
+    def run(self, number: int, job: Callable[[Progress], Groups]) -> Groups:
+        """Do one job, telling how far it is."""
+
+        def report(done: int, total: int, **facts: float) -> None:
+            with self.lock:
+                self._go_on()
+                self.done[number] = max(self.done[number], self.sizes[number] * done / max(total, 1))
+                if "loss" in facts:
+                    self.losses[number] = facts["loss"]
+                self.progress(int(sum(self.done)), sum(self.sizes), **self._facts())
+
+        try:
+            self._go_on()
+            return job(report)
+        except BaseException as failure:
+            with self.lock:
+                self.failure = self.failure or failure
+            raise
+
+    def _facts(self) -> dict[str, float]:
+        """The mean loss of the jobs that have told theirs."""
+        size = sum(self.sizes[number] for number in self.losses)
+        total = sum(self.sizes[number] * loss for number, loss in self.losses.items())
+        return {"loss": total / size} if size else {}
+
+    def _go_on(self) -> None:
+        """Stop where another block failed."""
+        if self.failure is not None:
+            raise InterruptedRunError("Another block failed")

@@ -1,0 +1,160 @@
+"""Full-domain generalization: every attribute goes to one of its levels in all rows (Samarati, TKDE 2001).
+
+Levels are nested, so that what has company at one has company above it. A tree has its own levels; a leaf near the root
+stays as it is until the others have come up to it. Numbers have the levels "value", bins of one width after the other,
+and "any": the line is cut into two equal halves, four, and so on while a bin is worth two values (two median distances
+of neighbours), but no finer than 1/64. NULL has a bin of its own at all levels but "any". Levels that say the same are
+one. What is printed is the box of a class at its level: a node, or the first and the last value of a bin, whether or
+not they occur in the class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sqlanon.udfs import legality
+from sqlanon.udfs.problem import SUPPRESSED, Attribute, Bools, Box, Floats, Groups, Ints, Numbers, Problem, Tree
+
+BINS = 64
+"""Numbers are cut into so many bins at most."""
+KEY = 2**62
+"""The largest number of classes that are told apart by one number."""
+SPARSE = 8
+"""Classes are numbered by sorting where there could be so many times as many as tuples."""
+Node = tuple[int, ...]
+"""A generalization: the level of each attribute."""
+
+
+class Lattice:
+    """The generalizations of a table, and what each makes of it.
+
+    `levels[j][v]` is the class of each rank of attribute j at level v, numbered in the order of the ranks, and
+    `losses[j][v]` what it costs to print the class: NCP (paper 000), times the attribute's weight.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.levels = [levels(attribute) for attribute in problem.attributes]
+        self.sizes = [len(codes) for codes in self.levels]
+        self.losses: list[list[Floats]] = []
+        for attribute, weight, codes in zip(problem.attributes, problem.weights, self.levels, strict=True):
+            every = np.arange(len(codes[0]))
+            self.losses.append([weight * attribute.loss(*_box(code, every)) for code in codes])
+        self.ranks = np.ascontiguousarray(problem.ranks.T)
+
+    @property
+    def top(self) -> Node:
+        """The generalization that leaves one class."""
+        return tuple(size - 1 for size in self.sizes)
+
+    def classes(self, steps: Iterable[tuple[int, int]], ranks: Ints) -> Ints:
+        """The class of each tuple (ranks is attributes × tuples), with some attributes at some level each."""
+        codes = [(j, self.levels[j][level]) for j, level in steps]
+        return numbered([(code[ranks[j]], int(code[-1]) + 1) for j, code in codes])
+
+    def too_small(self, node: Node, k: int) -> Ints:
+        """How many rows of each tuple are in a class that may not be printed: all or none."""
+        of_class = self.classes(enumerate(node), self.ranks)
+        may_be = is_group(self.problem, k, np.arange(len(of_class)), self.problem.counts, of_class)
+        return np.where(may_be[of_class], 0, self.problem.counts)
+
+    def mean_losses(self) -> Floats:
+        """What every generalization costs a row on average if nothing is suppressed, in the shape of the lattice."""
+        total: Floats = np.zeros(())
+        for losses, ranks in zip(self.losses, self.ranks, strict=True):
+            mean = [self.problem.counts @ loss[ranks] / self.problem.rows for loss in losses]
+            total = np.add.outer(total, mean)
+        return total
+
+    def mean_loss(self, node: Node, suppressed: Ints) -> float:
+        """What a generalization costs a row on average, with so many rows of each tuple suppressed."""
+        loss = sum(self.losses[j][level][self.ranks[j]] for j, level in enumerate(node))
+        lost = (self.problem.counts - suppressed) @ loss + suppressed.sum() * self.problem.weights.sum()
+        return float(lost) / self.problem.rows
+
+    def released(self, node: Node, suppressed: Ints, report: dict[str, Any]) -> Groups:
+        """The classes of a generalization as groups, with so many rows of each tuple suppressed."""
+        rows = self.problem.counts - suppressed
+        kept, gone = np.flatnonzero(rows), np.flatnonzero(suppressed)
+        group = self.classes(enumerate(node), self.ranks[:, kept])
+        one = kept[np.unique(group, return_index=True)[1]]
+        boxes = [_box(self.levels[j][level], self.ranks[j, one]) for j, level in enumerate(node)]
+        lo, hi = (np.stack(ends, axis=1) for ends in zip(*boxes, strict=True))
+        return Groups.collect(
+            np.concatenate([kept, gone]),
+            np.concatenate([group, np.full(len(gone), SUPPRESSED)]),
+            np.concatenate([rows[kept], suppressed[gone]]),
+            {"levels": list(node), "highest": list(self.top), **report},
+            (lo, hi),
+        )
+
+
+def levels(attribute: Attribute) -> list[Ints]:
+    """The class of each rank at every level, from the finest to a single class."""
+    codes = [attribute.lo[step] for step in attribute.path[::-1]] if isinstance(attribute, Tree) else _bins(attribute)
+    codes = [np.unique(code, return_inverse=True)[1] for code in codes]
+    return codes[:1] + [code for finer, code in pairwise(codes) if not np.array_equal(finer, code)]
+
+
+def _bins(numbers: Numbers) -> list[Ints]:
+    unit = numbers.unit
+    known = unit[~np.isnan(unit)]
+    codes = [np.arange(len(unit))]
+    if len(known) > 1:
+        bins = BINS
+        while bins > 1 and 2 * np.median(np.diff(known)) * bins > 1:
+            bins //= 2
+        # A little off, so that rounding takes no value out of the bin that starts with it; NULL comes after all bins.
+        place = np.where(np.isnan(unit), bins, np.minimum(unit * bins + 1e-9, bins - 1)).astype(np.int64)
+        codes += [place >> step for step in range(bins.bit_length())]
+    return [*codes, np.zeros(len(unit), dtype=np.int64)]
+
+
+def _box(code: Ints, ranks: Ints) -> Box:
+    """The first and the last rank of the class that each of some ranks is in."""
+    return np.searchsorted(code, code[ranks]), np.searchsorted(code, code[ranks], side="right") - 1
+
+
+def numbered(columns: list[tuple[Ints, int]]) -> Ints:
+    """The class of each tuple, 0, 1, 2, ... in the order of the columns, which come with their number of values."""
+    key, size = np.zeros(len(columns[0][0]), dtype=np.int64), 1
+    for codes, values in columns:
+        if size > KEY // values:
+            key, size = np.unique(key, return_inverse=True)[1], len(key)
+        key = key * values + codes
+        size *= values
+    if size > SPARSE * len(key):
+        return np.asarray(np.unique(key, return_inverse=True)[1])
+    is_there = np.zeros(size, dtype=bool)
+    is_there[key] = True
+    return np.asarray((np.cumsum(is_there) - 1)[key])
+
+
+def is_group(problem: Problem, k: int, tuples: Ints, rows: Ints, of_class: Ints) -> Bools:
+    """May each class be printed: has it k rows, and do they keep all models?"""
+    may_be = np.bincount(of_class, weights=rows) >= k
+    if problem.models:
+        there = np.flatnonzero((rows > 0) & may_be[of_class])
+        legal = legality.are_legal(problem, tuples[there], of_class[there], rows[there])
+        may_be[: len(legal)] &= legal
+    return np.asarray(may_be)
+
+
+def suppressible(problem: Problem, k: int, share: float) -> int:
+    """How many rows may be suppressed: a share of all, but fewer than k could not hide among themselves."""
+    rows = math.floor(share * problem.rows + 1e-9)
+    return rows if rows >= k else 0
+
+
+def is_suppressible(problem: Problem, k: int, limit: int, suppressed: Ints) -> bool:
+    """May so many rows of each tuple be suppressed: are they none, or a group of no more than the limit?"""
+    gone = np.flatnonzero(suppressed)
+    if not gone.size:
+        return True
+    together = np.zeros(len(gone), dtype=np.int64)
+    return bool(suppressed.sum() <= limit and is_group(problem, k, gone, suppressed[gone], together)[0])
