@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,18 +59,30 @@ class Background:
                 self._known.popitem(last=False)[1].cancel()
         try:
             return Answer(future.result(timeout=wait), is_ready=True)
-        except TimeoutError:
+        except (TimeoutError, CancelledError):
             return WAITING
         except Exception as problem:
             with self._lock:
                 self._known.pop(key, None)  # it is tried again when it is asked for again
             return Answer(is_ready=True, problem=in_words(problem))
 
-    def forget(self, start: Hashable) -> None:
-        """Drop the answers whose key begins so: what they are about has changed."""
+    def knows(self, key: Hashable) -> bool:
+        """Was it asked for?"""
+        return key in self._known
+
+    def drop(self, start: tuple[Hashable, ...]) -> None:
+        """Forget the answers whose keys begin so: what they are about has changed."""
         with self._lock:
-            for key in [key for key in self._known if isinstance(key, tuple) and key[:1] == (start,)]:
-                self._known.pop(key).cancel()
+            for key in list(self._known):
+                if isinstance(key, tuple) and key[: len(start)] == start:
+                    self._known.pop(key).cancel()
+
+    def drop_waiting(self, start: tuple[Hashable, ...]) -> None:
+        """Drop what begins so and has not begun to be counted: somebody has changed their mind."""
+        with self._lock:
+            for key in list(self._known):
+                if isinstance(key, tuple) and key[: len(start)] == start and self._known[key].cancel():
+                    del self._known[key]
 
     def close(self) -> None:
         """Begin nothing more."""

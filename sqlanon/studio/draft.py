@@ -58,7 +58,10 @@ class Draft:
         chosen = self.roles | roles
         people = [column for column in order if chosen.get(column) == "person"]
         if len(people) > 1:
-            newest = next((column for column in roles if roles[column] == "person" and self.roles.get(column) != "person"), people[0])
+            newest = next(
+                (column for column in roles if roles[column] == "person" and self.roles.get(column) != "person"),
+                people[0],
+            )
             chosen |= {column: "out" for column in people if column != newest}
         kept = {column: chosen[column] for column in order if chosen.get(column, "out") != "out"}
         return replace(self, roles=kept, unsafe=self.unsafe & {c for c, role in kept.items() if role == "keep"})
@@ -133,7 +136,9 @@ def read(path: Path, columns: list[str], prefix: str) -> Draft:
     if (person := content.pop("entity", None)) is not None:
         roles[person] = "person"
     specs = {column: Spec.of(hierarchy, define) for column, hierarchy in bound.items()}
-    known = {name: content.pop(name) for name in ("k", "l", "t", "max_suppression", "effort", "seed") if name in content}
+    known = {
+        name: content.pop(name) for name in ("k", "l", "t", "max_suppression", "effort", "seed") if name in content
+    }
     is_snapped = content.get("ranges") == "snapped"
     if is_snapped or content.get("ranges") == "text":
         content.pop("ranges")

@@ -12,11 +12,13 @@ from typing import Any
 import duckdb
 
 import sqlanon
-from sqlanon import progress, samples, tomltext
-from sqlanon.columns import Column
+from sqlanon import samples
 from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
-from sqlanon.facts import Facts, facts_of_release
-from sqlanon.figures import size_bins
+from sqlanon.policy import toml as tomltext
+from sqlanon.progress import run as progress
+from sqlanon.reporting.columns import Column
+from sqlanon.reporting.facts import Facts, facts_of_release
+from sqlanon.reporting.figures import size_bins
 from sqlanon.sqltext import literal
 from sqlanon.sqltext import name as quoted
 

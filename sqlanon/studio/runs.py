@@ -86,6 +86,10 @@ class Shelf:
         self._known: dict[str, str] = {}
         self._lock = threading.Lock()
 
+    @property
+    def names(self) -> set[str]:
+        return set(self._known)
+
     def bind(self, con: duckdb.DuckDBPyConnection, draft: Draft, prefix: str) -> Policy:
         """The policy of a draft with all its hierarchies there."""
         draft.policy(prefix)

@@ -135,14 +135,18 @@ def paths_of(
                 given = {key: value for key, value in shown.settings.items() if value is not None}
                 given["intervals"] = given.pop("widths")
         if "rows" not in given:
-            some = f"select distinct {quoted(column)} as value from {source.relation} where {quoted(column)} is not null"
-            con.execute(f"create temporary table studio_values as select value from ({some}) order by hash(value) limit {WORKED}")
+            value = quoted(column)
+            some = f"select distinct {value} as value from {source.relation} where {value} is not null"
+            some = f"select value from ({some}) order by hash(value) limit {WORKED}"
+            con.execute(f"create temporary table studio_values as {some}")
             given["on"] = "studio_values.value"
         sqlanon.create_hierarchy(con, name, **given)
         return _paths(sqlanon.show_hierarchy(con, name).nodes)
 
 
-def imported(con: duckdb.DuckDBPyConnection, *, csv: Path | None = None, table: str | None = None, edges: bool = False) -> Spec:
+def imported(
+    con: duckdb.DuckDBPyConnection, *, csv: Path | None = None, table: str | None = None, edges: bool = False
+) -> Spec:
     """The rows of a file as ARX writes it, or of a table of levels or of (child, parent), to keep and to edit."""
     with _undone(con):
         name = f"studio {uuid.uuid4()}"
@@ -188,7 +192,9 @@ def _paths(nodes: Sequence[tuple[int, str, int, bool]]) -> list[Path_]:
 
 def _values(con: duckdb.DuckDBPyConnection, source: Source, column: str) -> dict[str, int]:
     text = f"cast({quoted(column)} as varchar)"
-    asked = f"select {text} as value, count(*) as n from {source.relation} where {quoted(column)} is not null group by 1"
+    asked = (
+        f"select {text} as value, count(*) as n from {source.relation} where {quoted(column)} is not null group by 1"
+    )
     return dict(con.execute(f"{asked} order by n desc, value limit {VALUES}").fetchall())
 
 
@@ -202,7 +208,9 @@ def _levels(found: Sequence[tuple[Path_, int]]) -> tuple[Level, ...]:
         for number, label in enumerate(path):
             at = sizes.setdefault(number, {})
             at[label] = at.get(label, 0) + rows
-    return tuple(Level(number, len(at), min((n for n in at.values() if n), default=0)) for number, at in sorted(sizes.items()))
+    return tuple(
+        Level(number, len(at), min((n for n in at.values() if n), default=0)) for number, at in sorted(sizes.items())
+    )
 
 
 def _tree(found: Sequence[tuple[Path_, int]]) -> Node | None:

@@ -62,7 +62,9 @@ def options_of(result: Result) -> dict[str, Any]:
     return kept | {"method": "auto", "effort": "fast"}
 
 
-def quick(source: Source, result: Result, changed: Mapping[str, Any] | None = None, relation: str | None = None) -> Quick:
+def quick(
+    source: Source, result: Result, changed: Mapping[str, Any] | None = None, relation: str | None = None
+) -> Quick:
     """A quick run of the policy with some options changed, on the source or on what stands in its place."""
     options = options_of(result) | dict(changed or {})
     bound = options.get("hierarchies", {})
@@ -101,9 +103,8 @@ def with_coarser(source: Source, result: Result, profile: Profile, column: str, 
             relation = f"select * replace ({text} as {quoted(column)}) from {source.relation}"
             found = quick(source, result, {}, relation)
             return Gain(column, base.others(column), found.others(column), how)
-        values = con.execute(
-            f"select distinct cast({quoted(column)} as varchar) from {source.relation} where {quoted(column)} is not null"
-        ).fetchall()
+        text = f"cast({quoted(column)} as varchar)"
+        values = con.execute(f"select distinct {text} from {source.relation} where {text} is not null").fetchall()
         paths = paths_of(con, source, column, result.draft.spec(column), [value for (value,) in values])
         spec = coarser(result.draft.spec(column), paths)
         name = f"{bound[column]} coarser {result.number}"
@@ -126,7 +127,9 @@ def _rounded(con: duckdb.DuckDBPyConnection, source: Source, column: Looked) -> 
     """A number rounded to about a twentieth of its span, a date to its month or year: the expression, and in words."""
     name = quoted(column.name)
     if column.is_date:
-        ((days,),) = con.execute(f"select (epoch(max({name})) - epoch(min({name}))) / 86400 from {source.relation}").fetchall()
+        ((days,),) = con.execute(
+            f"select (epoch(max({name})) - epoch(min({name}))) / 86400 from {source.relation}"
+        ).fetchall()
         part = "year" if (days or 0) > 3 * 366 else "month"
         return f"date_trunc('{part}', {name})::{column.type}", f"by {part}"
     if not column.is_number:

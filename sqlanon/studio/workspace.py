@@ -1,7 +1,7 @@
 """A database as the studio holds it: attached for reading to one in memory, which has no way to any other file.
 
-Looking happens in memory: drafts of hierarchies and runs are tables there. The file is opened for writing only to store,
-refresh or drop a release, and closed again at once.
+Looking happens in memory: drafts of hierarchies and runs are tables there. The file is opened for writing only to
+store, refresh or drop a release, and closed again at once.
 """
 
 from __future__ import annotations
