@@ -71,12 +71,15 @@ def application(studio: Studio, keys: Keys, port: Callable[[], int]) -> Guard:
             endpoint = common.endpoint(studio, keys.path, handler)
             routes.append(Route(path, endpoint, methods=[method], name=f"{method} {path}"))
     routes.append(Mount("/static", StaticFiles(directory=STATIC)))
-    inner = Starlette(routes=[Mount(keys.path, routes=routes)], exception_handlers={HTTPException: _plain})
+    inner = Starlette(
+        routes=[Mount(keys.path, routes=routes)], exception_handlers={HTTPException: _plain, Exception: _plain}
+    )
     return Guard(inner, keys, port)
 
 
 async def _plain(request: Request, problem: Exception) -> Response:
     """An address that is not there, or that is asked in another way."""
     status = problem.status_code if isinstance(problem, HTTPException) else 500
-    said = "There is no such page." if status == 404 else "This page cannot be asked in this way."
-    return HTMLResponse(f"{said}\n", status, media_type="text/plain")
+    said = {404: "There is no such page.", 500: "Something went wrong here. The terminal says where."}
+    text = said.get(status, "This page cannot be asked in this way.")
+    return HTMLResponse(f"{text}\n", status, media_type="text/plain")

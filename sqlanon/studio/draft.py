@@ -128,7 +128,7 @@ def read(path: Path, columns: list[str], prefix: str) -> Draft:
     content.pop("name", None)
     define = content.pop("hierarchy", {})
     bound = content.pop("hierarchies", {})
-    roles = {}
+    roles: dict[str, str] = {}
     for role, option in OPTIONS.items():
         roles |= dict.fromkeys(content.pop(option, []), role)
     unsafe = content.pop("unsafe_keep", [])

@@ -97,7 +97,7 @@ class Shelf:
         for column in draft.quasi:
             spec = draft.spec(column)
             if spec.is_own:
-                options["hierarchies"][column] = self._place(con, f"{prefix}_{column}", spec.definition())
+                options["hierarchies"][column] = self._place(con, str(spec.bound(prefix, column)), spec.definition())
         return Policy.of(options)
 
     def _place(self, con: duckdb.DuckDBPyConnection, wanted: str, definition: dict[str, Any]) -> str:

@@ -46,7 +46,7 @@ class Spec:
         """The hierarchy's name in a policy: None asks for none."""
         if self.kind == "none":
             return None
-        return self.name if self.kind == "stored" else f"{prefix}_{column}"
+        return self.name if self.kind == "stored" else f"{column}_of_{prefix}"
 
     def definition(self) -> dict[str, Any]:
         """The arguments of `sqlanon.create_hierarchy`, and of [hierarchy.NAME] in a policy file."""

@@ -44,7 +44,12 @@ class Desk:
         """The draft as it is; at first that of the file, or an empty one with the hierarchies of the columns' names."""
         with self.lock:
             if self._draft is None:
-                bound = {column: Spec("stored", name=name) for column in columns for name in known if name == column}
+                names = {column: (f"{self.prefix}_{column}", column) for column in columns}
+                bound = {
+                    column: Spec("stored", name=next(name for name in wanted if name in known))
+                    for column, wanted in names.items()
+                    if set(wanted) & set(known)
+                }
                 self._draft = Draft(specs=bound)
                 if self.path.is_file() and not self.path.is_symlink():
                     try:
@@ -119,7 +124,7 @@ class Studio:
                 samples.create(con.duckdb, "patients")
                 samples.create(con.duckdb, "adult", rows=DEMO_ROWS)
                 for column, rows in samples.hierarchy_rows("adult").items():
-                    sqlanon.create_hierarchy(con, column, rows=rows)
+                    sqlanon.create_hierarchy(con, f"adult_{column}", rows=rows)
         self._add(Workspace(path, self.folder.path))
 
     def find_sources(self) -> None:
@@ -168,6 +173,10 @@ class Studio:
         """How many are unique by a set of columns."""
         key = ("alone", frozenset(columns), person)
         return self.ask(source, key, lambda con: looking.alone_of(con, source, sorted(columns), person), wait=wait)
+
+    def most(self, source: Source, column: str) -> Answer:
+        """The share of a column's most frequent value."""
+        return self.ask(source, ("most", column), lambda con: looking.largest_share(con, source, column))
 
     def previewed(self, source: Source, column: str, spec: Spec, wait: float = 0.0) -> Answer:
         return self.ask(source, ("tree", column, spec), lambda con: preview(con, source, column, spec), wait=wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from starlette.responses import Response
 
@@ -79,7 +80,7 @@ def suggest(ask: Ask) -> Response:
     return redirect(ask, ask.url("columns"))
 
 
-def _live(ask: Ask, profile: Profile, draft: Draft) -> dict[str, object]:
+def _live(ask: Ask, profile: Profile, draft: Draft) -> dict[str, Any]:
     """The numbers beside the columns; what is not counted yet is counted now."""
     now = ask.studio.alone(ask.source, draft.quasi, draft.person, wait=0.25)
     effects = [_effect(ask, draft, column, now) for column in profile.columns[:COUNTED]]

@@ -163,8 +163,10 @@ def _spec(ask: Ask) -> Spec:
         widths = numbers_of(ask.text("widths"))
         if not widths:
             raise SqlanonError("Intervals need at least one width, such as 5, 10, 20.")
-        bounds = {key: number_of(text) if (text := ask.text(key)) else None for key in ("anchor", "below", "above")}
-        return Spec("intervals", widths=widths, **bounds)
+        anchor, below, above = (
+            number_of(text) if (text := ask.text(key)) else None for key in ("anchor", "below", "above")
+        )
+        return Spec("intervals", widths, anchor, below, above)
     if way == "rows":
         return Spec("rows", rows=rows_of(ask.form.get("rows", [""])[-1]))
     if way == "stored":

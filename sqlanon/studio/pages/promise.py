@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from starlette.responses import Response
 
@@ -106,7 +107,6 @@ def _page(ask: Ask, profile: Profile, draft: Draft, problem: str | None = None) 
         ask,
         "promise.html",
         profile=profile,
-        draft=draft,
         problem=problem,
         job=job,
         others=others,
@@ -119,13 +119,11 @@ def _page(ask: Ask, profile: Profile, draft: Draft, problem: str | None = None) 
     )
 
 
-def _said(ask: Ask, profile: Profile, draft: Draft) -> dict[str, object]:
+def _said(ask: Ask, profile: Profile, draft: Draft) -> dict[str, Any]:
     """The sentence, the most that l can be, and the time that a run takes."""
     most = {}
     for column in draft.sensitive:
-        found = ask.studio.ask(
-            ask.source, ("most", column), lambda con, column=column: looking.largest_share(con, ask.source, column)
-        )
+        found = ask.studio.most(ask.source, column)
         most[column] = found.value if found.is_ready and found.problem is None else None
     combinations = profile.rows
     if draft.quasi:

@@ -94,7 +94,7 @@ def _asked(ask: Ask) -> Result:
     return found
 
 
-def _why(ask: Ask, found: Result) -> dict[str, object]:
+def _why(ask: Ask, found: Result) -> dict[str, Any]:
     """The quick runs that are done; the others are begun."""
     source, profile = ask.source, ask.profile()
     quick = partial(ask.studio.background.ask, wait=0, is_slow=True)
