@@ -42,17 +42,20 @@ class Background:
     """Answers by their keys, each counted once, by a few threads."""
 
     def __init__(self) -> None:
-        self._quick = ThreadPoolExecutor(2, thread_name_prefix="studio-quick")
-        self._slow = ThreadPoolExecutor(1, thread_name_prefix="studio-slow")
+        self._pools = {
+            "quick": ThreadPoolExecutor(2, thread_name_prefix="studio-quick"),
+            "slow": ThreadPoolExecutor(1, thread_name_prefix="studio-slow"),
+            "attack": ThreadPoolExecutor(1, thread_name_prefix="studio-attack"),
+        }
         self._known: OrderedDict[Hashable, Future[Any]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def ask(self, key: Hashable, count: Callable[[], Any], *, wait: float = PATIENCE, is_slow: bool = False) -> Answer:
+    def ask(self, key: Hashable, count: Callable[[], Any], *, wait: float = PATIENCE, pool: str = "quick") -> Answer:
         """The answer, if it comes soon enough."""
         with self._lock:
             future = self._known.get(key)
             if future is None or future.cancelled():
-                future = (self._slow if is_slow else self._quick).submit(count)
+                future = self._pools[pool].submit(count)
                 self._known[key] = future
             self._known.move_to_end(key)
             while len(self._known) > REMEMBERED:
@@ -86,7 +89,7 @@ class Background:
 
     def close(self) -> None:
         """Begin nothing more."""
-        for pool in (self._quick, self._slow):
+        for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -9,21 +9,21 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-WIDTH = 640
+WIDTH = 440
 LINE = 26
-LABEL = 190
+LABEL = 140
 
 
 def bars(rows: Sequence[tuple[str, float, str]], most: float = 1.0, kind: str = "s1") -> Markup:
     """Horizontal bars: a name, a share of the longest bar, and what is written behind it."""
     height = LINE * len(rows) + 4
-    room = WIDTH - LABEL - 90
+    room = WIDTH - LABEL - 62
     parts = []
     for number, (name, value, said) in enumerate(rows):
         y = LINE * number
         width = max(1.5, room * min(1.0, value / most)) if value > 0 and most else 0
         parts += [
-            f'<text class="name" x="{LABEL - 10}" y="{y + 17}" text-anchor="end">{escape(_short(name, 24))}</text>',
+            f'<text class="name" x="{LABEL - 10}" y="{y + 17}" text-anchor="end">{escape(_short(name, 18))}</text>',
             f'<rect class="track" x="{LABEL}" y="{y + 5}" width="{room}" height="16" rx="2"/>',
             f'<rect class="{kind}" x="{LABEL}" y="{y + 5}" width="{width:.1f}" height="16" rx="2"/>',
             f'<text class="value" x="{LABEL + room + 8}" y="{y + 17}">{escape(said)}</text>',
@@ -44,7 +44,7 @@ def columns(rows: Sequence[tuple[str, float, bool]]) -> Markup:
             f'<rect class="{"s2" if is_marked else "s1"}" x="{x + step * 0.12:.1f}" y="{base - tall:.1f}" '
             f'width="{step * 0.76:.1f}" height="{max(tall, 0.5):.1f}" rx="2"/>',
             _text("value", middle, base - tall - 6, percent(value)),
-            _text("name", middle, base + 18, _short(name, 11)),
+            _text("name", middle, base + 18, _short(name, 9)),
         ]
     return _svg(height, parts)
 
@@ -74,21 +74,21 @@ def pairs(names: Sequence[str], before: Sequence[float], after: Sequence[float])
 
 def curve(points: Sequence[tuple[int, float]], here: tuple[int, float] | None) -> Markup:
     """Loss against k, on even steps; this run is marked."""
-    height, base, top = 220, 180, 16
+    height, base, top = 210, 170, 30
     values = [loss for _, loss in points] + ([here[1]] if here else [])
     most = max(values, default=0) or 1
-    step = (WIDTH - 90) / max(1, len(points) - 1)
-    places = {k: (50 + step * number, base - (base - top) * loss / most) for number, (k, loss) in enumerate(points)}
+    step = (WIDTH - 70) / max(1, len(points) - 1)
+    places = {k: (35 + step * number, base - (base - top) * loss / most) for number, (k, loss) in enumerate(points)}
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places.values())
     parts = [
-        f'<line class="axis" x1="40" x2="{WIDTH - 30}" y1="{base}" y2="{base}"/>',
+        f'<line class="axis" x1="15" x2="{WIDTH - 15}" y1="{base}" y2="{base}"/>',
         f'<polyline class="line" points="{line}"/>',
     ]
     for (k, loss), (x, y) in zip(points, places.values(), strict=True):
         parts += [
             f'<circle class="s1" cx="{x:.1f}" cy="{y:.1f}" r="4"/>',
             _text("value", x, y - 9, percent(loss)),
-            _text("name", x, base + 20, f"k = {k}"),
+            _text("name", x, base + 20, f"{k}"),
         ]
     if here and here[0] in places:
         x, y = places[here[0]][0], base - (base - top) * here[1] / most

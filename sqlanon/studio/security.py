@@ -128,9 +128,13 @@ class Guard:
         return False
 
     def _check_site(self, method: str, headers: dict[str, list[str]], host: str) -> None:
-        """Does the request come from a page of the studio, or from nobody's?"""
+        """Does the request come from a page of the studio, or from nobody's?
+
+        With no-referrer a browser says Origin: null even of the studio's own forms, so that null counts as unsaid, and
+        Sec-Fetch-Site must say it.
+        """
         sites = headers.get("sec-fetch-site", [])
-        origins = headers.get("origin", [])
+        origins = [origin for origin in headers.get("origin", []) if origin != "null"]
         if any(site not in ("same-origin", "none") for site in sites):
             raise Refused(403, "This request comes from another page.")
         if any(origin.lower() != f"http://{host.lower()}" for origin in origins):

@@ -169,6 +169,11 @@ class Studio:
     def rows(self, source: Source, wait: float = 0.1) -> Answer:
         return self.ask(source, ("rows",), lambda con: looking.count_of(con, source), wait=wait)
 
+    def width(self, source: Source) -> int | None:
+        """How many columns it has, if that is known."""
+        answer = self.ask(source, ("width",), lambda con: len(looking.columns_of(con, source)), wait=0.1)
+        return answer.value if answer.is_ready and answer.problem is None else None
+
     def alone(self, source: Source, columns: Sequence[str], person: str | None, wait: float = 0.0) -> Answer:
         """How many are unique by a set of columns."""
         key = ("alone", frozenset(columns), person)
@@ -185,8 +190,8 @@ class Studio:
         """The hierarchies that its database had when it was opened."""
         if not source.workspace.is_database:
             return []
-        with source.workspace.cursor() as con:
-            rows = con.execute("select name from anon.hierarchies order by name").fetchall()
+        with source.workspace.memory() as con:
+            rows = con.execute("select name from memory.anon.hierarchies order by name").fetchall()
         own = self.shelf(source).names
         return [name for (name,) in rows if name not in own]
 

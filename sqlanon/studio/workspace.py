@@ -128,6 +128,15 @@ class Workspace:
                 cursor.close()
 
     @contextmanager
+    def memory(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for what is in memory only: it need not wait for a writer."""
+        cursor = self.con.duckdb.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextmanager
     def ledger(self) -> Iterator[duckdb.DuckDBPyConnection | None]:
         """The home's own catalog for reading; None where it has none of this version."""
         with self.cursor() as cursor:

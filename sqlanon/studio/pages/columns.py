@@ -17,6 +17,7 @@ from sqlanon.studio.pages.common import Ask, copies, redirect, render
 COUNTED = 40
 """Columns for which it is counted what adding or removing them does."""
 SETS = 8
+COUNTING = "hierarchy: counting …"
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,11 @@ def columns(ask: Ask) -> Response:
     """All columns with their roles."""
     profile = ask.profile()
     draft = ask.draft(profile)
-    coverage = {column.name: _coverage(ask, draft, column) for column in profile.columns}
     return render(
         ask,
         "columns.html",
         profile=profile,
         draft=draft,
-        coverage=coverage,
         names=ROLES,
         copies=copies(ask, draft),
         current="columns",
@@ -84,14 +83,20 @@ def _live(ask: Ask, profile: Profile, draft: Draft) -> dict[str, Any]:
     """The numbers beside the columns; what is not counted yet is counted now."""
     now = ask.studio.alone(ask.source, draft.quasi, draft.person, wait=0.25)
     effects = [_effect(ask, draft, column, now) for column in profile.columns[:COUNTED]]
+    coverage = [_coverage(ask, draft, column) for column in profile.columns]
     sets = [(names, share) for names, share in profile.sets if set(names) <= set(draft.quasi)] or list(profile.sets)
     return {
         "now": now,
         "effects": effects,
+        "coverage": [
+            (column.number, tone, said) for column, (tone, said) in zip(profile.columns, coverage, strict=True)
+        ],
         "sets": sets[:SETS],
         "are_chosen": any(set(names) <= set(draft.quasi) for names, _ in profile.sets),
         "people": "people" if draft.person else "rows",
-        "is_waiting": not now.is_ready or any(effect.is_waiting for effect in effects),
+        "is_waiting": not now.is_ready
+        or any(effect.is_waiting for effect in effects)
+        or any(said == COUNTING for _, said in coverage),
     }
 
 
@@ -121,7 +126,7 @@ def _coverage(ask: Ask, draft: Draft, column: Looked) -> tuple[str, str]:
         return ("soft" if column.is_ranged or column.distinct <= 2 else "warn"), telling.uncovered(column)
     found = ask.studio.previewed(ask.source, column.name, spec)
     if not found.is_ready:
-        return "soft", "hierarchy: counting …"
+        return "soft", COUNTING
     if found.problem is not None:
         return "bad", found.problem
     if found.value.covers:

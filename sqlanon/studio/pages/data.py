@@ -14,8 +14,7 @@ def index(ask: Ask) -> Response:
     listed = []
     for desk in ask.studio.desks.values():
         rows = ask.studio.rows(desk.source, wait=0.02)
-        with desk.source.workspace.cursor() as con:
-            columns = len(looking.columns_of(con, desk.source)) if rows.problem is None else None
+        columns = ask.studio.width(desk.source)
         draft = "there is a draft" if desk.path.is_file() else ""
         listed.append((desk, rows, columns, draft))
     is_waiting = any(not rows.is_ready for _, rows, _, _ in listed)

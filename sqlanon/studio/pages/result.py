@@ -97,7 +97,7 @@ def _asked(ask: Ask) -> Result:
 def _why(ask: Ask, found: Result) -> dict[str, Any]:
     """The quick runs that are done; the others are begun."""
     source, profile = ask.source, ask.profile()
-    quick = partial(ask.studio.background.ask, wait=0, is_slow=True)
+    quick = partial(ask.studio.background.ask, wait=0, pool="slow")
     base = quick((source.slug, "why", found.number, "base"), partial(why.quick, source, found))
     gains: list[tuple[str, Answer, Answer]] = []
     ks: list[tuple[int, Answer]] = []
@@ -137,7 +137,7 @@ def _attack_answer(ask: Ask, found: Result, is_asked: bool) -> Answer | None:
     key = (ask.source.slug, "attack", found.number)
     if not is_asked and not ask.studio.background.knows(key):
         return None
-    return ask.studio.background.ask(key, partial(_attacked, ask, found), wait=0.3, is_slow=True)
+    return ask.studio.background.ask(key, partial(_attacked, ask, found), wait=0.3, pool="attack")
 
 
 def _attacked(ask: Ask, found: Result) -> Any:
