@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sqlanon.studio.pages import columns, common, data, hierarchies, promise, release, result
-from sqlanon.studio.security import Guard, Keys
+from sqlanon.studio.security import Guard, Keys, Refused
 from sqlanon.studio.state import Studio
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -72,13 +72,16 @@ def application(studio: Studio, keys: Keys, port: Callable[[], int]) -> Guard:
             routes.append(Route(path, endpoint, methods=[method], name=f"{method} {path}"))
     routes.append(Mount("/static", StaticFiles(directory=STATIC)))
     inner = Starlette(
-        routes=[Mount(keys.path, routes=routes)], exception_handlers={HTTPException: _plain, Exception: _plain}
+        routes=[Mount(keys.path, routes=routes)],
+        exception_handlers={HTTPException: _plain, Refused: _plain, Exception: _plain},
     )
     return Guard(inner, keys, port)
 
 
 async def _plain(request: Request, problem: Exception) -> Response:
     """An address that is not there, or that is asked in another way."""
+    if isinstance(problem, Refused):
+        return HTMLResponse(f"{problem}\n", problem.status, media_type="text/plain")
     status = problem.status_code if isinstance(problem, HTTPException) else 500
     said = {404: "There is no such page.", 500: "Something went wrong here. The terminal says where."}
     text = said.get(status, "This page cannot be asked in this way.")

@@ -14,19 +14,28 @@ class BusyError(SqlanonError):
     """The database is in use by other work of this studio; it passes."""
 
 
+BRIEF = 1.0
+"""Seconds: whoever waits no longer than this is a page, and goes before a writer that waits."""
+
+
 class Gate:
-    """Many readers or one writer. A reader waits a moment, a writer until everybody has left."""
+    """Many readers or one writer. A page waits a moment; work in the background lets a writer go first."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._readers = 0
         self._writer: str | None = None
+        self._waiting = 0
 
     @contextmanager
     def reading(self, wait: float = 0.5) -> Iterator[None]:
         """Read meanwhile."""
+
+        def is_free() -> bool:
+            return self._writer is None and (wait <= BRIEF or not self._waiting)
+
         with self._changed:
-            if not self._changed.wait_for(lambda: self._writer is None, wait):
+            if not self._changed.wait_for(is_free, wait):
                 raise BusyError(f"The database is being written now ({self._writer}). This part waits until then.")
             self._readers += 1
         try:
@@ -41,11 +50,15 @@ class Gate:
         """Write meanwhile. `check` is called while this waits, and raises to give up."""
         end = time.monotonic() + wait
         with self._changed:
-            while self._readers or self._writer is not None:
-                check()
-                if time.monotonic() > end:
-                    raise BusyError("The database stayed in use by other work of this studio. Try again later.")
-                self._changed.wait(0.2)
+            self._waiting += 1
+            try:
+                while self._readers or self._writer is not None:
+                    check()
+                    if time.monotonic() > end:
+                        raise BusyError("The database stayed in use by other work of this studio. Try again later.")
+                    self._changed.wait(0.2)
+            finally:
+                self._waiting -= 1
             self._writer = what
         try:
             yield

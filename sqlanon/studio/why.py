@@ -92,35 +92,39 @@ def without(source: Source, result: Result, column: str, base: Quick) -> Gain:
 
 def with_coarser(source: Source, result: Result, profile: Profile, column: str, base: Quick) -> Gain | None:
     """What the others gain if a column is one level coarser from the start; None where there is no such level."""
-    looked = profile.column(column)
+    made = _coarse(source, result, profile, column)
+    if made is None:
+        return None
+    text, how, hierarchy = made
+    relation = f"select * replace ({text} as {quoted(column)}) from {source.relation}"
     bound = dict(result.policy.hierarchies)
+    try:
+        found = quick(source, result, {"hierarchies": bound | {column: hierarchy}}, relation)
+    finally:
+        if hierarchy is not None:
+            with source.workspace.memory() as con:
+                sqlanon.drop_hierarchy(con, hierarchy, missing_ok=True)
+    return Gain(column, base.others(column), found.others(column), how)
+
+
+def _coarse(source: Source, result: Result, profile: Profile, column: str) -> tuple[str, str, str | None] | None:
+    """A coarser column: the expression, how it is in words, and the hierarchy that generalizes it further."""
+    bound = result.policy.hierarchies.get(column)
     with source.workspace.cursor(PATIENT) as con:
-        if bound.get(column) is None:
-            made = _rounded(con, source, looked)
-            if made is None:
-                return None
-            text, how = made
-            relation = f"select * replace ({text} as {quoted(column)}) from {source.relation}"
-            found = quick(source, result, {}, relation)
-            return Gain(column, base.others(column), found.others(column), how)
+        if bound is None:
+            rounded = _rounded(con, source, profile.column(column))
+            return None if rounded is None else (*rounded, None)
         text = f"cast({quoted(column)} as varchar)"
         values = con.execute(f"select distinct {text} from {source.relation} where {text} is not null").fetchall()
-        paths = paths_of(con, source, column, result.draft.spec(column), [value for (value,) in values])
-        spec = coarser(result.draft.spec(column), paths)
-        name = f"{bound[column]} coarser {result.number}"
-        if not spec.rows or len(paths) < len(values):
+        spec = result.draft.spec(column)
+        paths = paths_of(con, source, column, spec, [value for (value,) in values])
+        above = coarser(spec, paths)
+        if not above.rows or len(paths) < len(values):
             return None
-        sqlanon.create_hierarchy(con, name, rows=spec.rows, replace=True)
-    above = {path[0]: path[1] if len(path) > 2 else path[0] for path in paths}
-    listed = f"map({literal(list(above))}, {literal(list(above.values()))})"
-    text = f"{listed}[cast({quoted(column)} as varchar)]"
-    relation = f"select * replace ({text} as {quoted(column)}) from {source.relation}"
-    try:
-        found = quick(source, result, {"hierarchies": bound | {column: name}}, relation)
-    finally:
-        with source.workspace.cursor(PATIENT) as con:
-            sqlanon.drop_hierarchy(con, name, missing_ok=True)
-    return Gain(column, base.others(column), found.others(column), "from level 1 up")
+        hierarchy = f"{bound} coarser {result.number}"
+        sqlanon.create_hierarchy(con, hierarchy, rows=above.rows, replace=True)
+    labels = {path[0]: path[1] if len(path) > 2 else path[0] for path in paths}
+    return f"map({literal(list(labels))}, {literal(list(labels.values()))})[{text}]", "from level 1 up", hierarchy
 
 
 def _rounded(con: duckdb.DuckDBPyConnection, source: Source, column: Looked) -> tuple[str, str] | None:
