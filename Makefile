@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo studio test nightly docs format notebooks clean
+.PHONY: demo studio test nightly docs format notebooks snapshots clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
@@ -31,6 +31,9 @@ format: $(VENV)/.developing
 
 notebooks: $(VENV)/.developing  ## run examples/*.ipynb again and store what they show
 	$(BIN)/python tests/project/test_notebooks.py
+
+snapshots: $(VENV)/.developing  ## plan the queries of tests/pipeline/snapshots anew; git diff then shows what a change does to them
+	$(BIN)/python tests/pipeline/test_snapshots.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from sqlanon.catalog.hierarchies import create_hierarchy as create_hierarchy
     from sqlanon.catalog.hierarchies import drop_hierarchy as drop_hierarchy
     from sqlanon.catalog.releases import Version as Version
-    from sqlanon.comparison.compare import Comparison as Comparison
     from sqlanon.comparison.compare import compare as compare
+    from sqlanon.comparison.comparison import Comparison as Comparison
     from sqlanon.disclosure.attacks import Attack as Attack
     from sqlanon.disclosure.attacks import Attacks as Attacks
     from sqlanon.disclosure.attacks import attack as attack
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from sqlanon.install import set_key as set_key
     from sqlanon.keys import create_key as create_key
     from sqlanon.keys import read_key as read_key
+    from sqlanon.pipeline.proof import Proof as Proof
     from sqlanon.policy.policy import Policy as Policy
     from sqlanon.privacy.checking import Check as Check
     from sqlanon.privacy.checking import check as check
+    from sqlanon.progress.run import Run as Run
     from sqlanon.releases.combinations import Audit as Audit
     from sqlanon.releases.combinations import Combination as Combination
     from sqlanon.releases.combinations import audit as audit
@@ -48,7 +50,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet unless th
 _HOMES = {
     "catalog.hierarchies": ("create_hierarchy", "drop_hierarchy"),
     "catalog.releases": ("Version",),
-    "comparison.compare": ("Comparison", "compare"),
+    "comparison.compare": ("compare",),
+    "comparison.comparison": ("Comparison",),
     "disclosure.attacks": ("Attack", "Attacks", "attack"),
     "disclosure.detect": ("Detection", "detect"),
     "disclosure.risk": ("risk",),
@@ -56,8 +59,10 @@ _HOMES = {
     "errors": ("BrokenPromiseError", "SqlanonError"),
     "install": ("load", "set_key"),
     "keys": ("create_key", "read_key"),
+    "pipeline.proof": ("Proof",),
     "policy.policy": ("Policy",),
     "privacy.checking": ("Check", "check"),
+    "progress.run": ("Run",),
     "releases.combinations": ("Audit", "Combination", "audit"),
     "releases.making": ("anonymize",),
     "releases.refresh": ("refresh",),

@@ -6,39 +6,31 @@ import json
 import threading
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.disclosure.detect import detect
 from sqlanon.engine import instances, session
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import current_database, unwrap
+from sqlanon.engine.session import Session, current_database, unwrap
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.keys import set_instance_key, token_of
-from sqlanon.pipeline.attribute import attributes_of
 from sqlanon.pipeline.bound import plan_bound
-from sqlanon.pipeline.macros import MEASURED_BY, schema_sql
+from sqlanon.pipeline.macros import schema_sql
 from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
-from sqlanon.pipeline.models import sensitive_of
+from sqlanon.pipeline.metrics import MEASURED_BY
 from sqlanon.pipeline.plan import Plan, plan
-from sqlanon.pipeline.promises import mapped_rows
+from sqlanon.pipeline.promises import mapped_rows, promise_of
 from sqlanon.policy.policy import Policy
+from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
 from sqlanon.releases.status import status, status_sql
-from sqlanon.sqltext import literal, name, with_ctes
+from sqlanon.sqltext import literal, name, text, with_ctes
 from sqlanon.version import SCHEMA_VERSION, __version__
 
 UNSEEN = (
     " (anon.anonymize sees committed tables only, no temporary ones and none made in the running transaction: "
     "commit first, or call sqlanon.anonymize(con, ...) from Python)"
 )
-UPGRADES: dict[int, str] = {
-    2: ";".join(
-        f"alter table if exists anon.releases add column if not exists {column}"
-        for column in ("version integer", "refreshed_at timestamp", "held_new bigint", "held_deleted bigint")
-    )
-}
+UPGRADES = {2: text("catalog/upgrades/from_2.sql")}
 """From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
 _loading = threading.Lock()
 """One thread at a time: two that load into one database would make the same functions and tables."""
@@ -52,11 +44,11 @@ def load(con: Any) -> None:
     `FROM anon.anonymize('patients', quasi := ['age', 'zip'], k := 5)` works on this connection and its cursors.
     """
     raw = unwrap(con)
-    with _loading, session.our_errors():
+    with _loading, session.translate_errors():
         _load(raw)
 
 
-def _load(raw: duckdb.DuckDBPyConnection) -> None:
+def _load(raw: Session) -> None:
     instances.attach(raw, PLANNERS)
     database = current_database(raw)
     found = _version(raw, database)
@@ -87,19 +79,14 @@ def set_key(con: Any, key: bytes | None) -> None:
     set_instance_key(instances.instance_of(unwrap(con)), key)
 
 
-def plan_release(con: duckdb.DuckDBPyConnection, source: str, policy: Policy, hint: str = "") -> Plan:
+def plan_release(con: Session, source: str, policy: Policy, hint: str = "") -> Plan:
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
-    anon = anon_schema(con)
-    found = resolve(con, source, hint)
-    if policy.population is not None:
-        found = found.among(resolve(con, policy.population, hint), policy.quasi)
+    reading = Catalog.of(con).read(source, policy, hint)
     key = token_of(instances.instance_of(con)) if policy.pseudonymize else None
-    known = hierarchies(con, anon)
-    sensitive = sensitive_of(found, policy, known, anon)
-    return plan(found, policy, attributes_of(found, policy, known, anon), sensitive, key=key)
+    return plan(reading, instances.enlist(con, Run.active()), key)
 
 
-def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _plan_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     source, policy = options.pop("source"), Policy.of(options)
     if policy.strict:
@@ -107,57 +94,50 @@ def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
     return plan_release(con, source, policy, UNSEEN).sql
 
 
-def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _measure_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     table, source = options.pop("t"), options.pop("source")
     beta, mi_weight = (literal(measure.check(options.pop(measure.name))) for measure in MEASURED_BY)
     if source is None:
         raise PolicyError("source is missing: name the table that was anonymized, source := 'patients'")
-    policy = Policy.of(options)
-    planned = plan_release(con, source, policy, UNSEEN)
+    reading = Catalog.of(con).read(source, Policy.of(options), UNSEEN)
     printed = resolve(con, table, UNSEEN)
-    printed.spelt(planned.printed)
-    sensitive = planned.source.spelt(policy.sensitive)
-    printed.spelt(sensitive)
-    ctes = measurement(planned.source, planned.attributes, printed.relation, sensitive)
-    measures = measures_sql({part: part for part in PARTS}, str(policy.k), beta, mi_weight)
+    printed.resolve_names(promise_of(reading).printed)
+    sensitive = reading.source.resolve_names(reading.policy.sensitive)
+    printed.resolve_names(sensitive)
+    ctes = measurement(reading, printed.relation, sensitive)
+    measures = measures_sql({part: part for part in PARTS}, str(reading.policy.k), beta, mi_weight)
     return with_ctes(ctes, f"from (\n{measures}\n)")
 
 
-def _k_map_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _k_map_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     table, source = options.pop("t"), options.pop("source")
     policy = Policy.of(options)
     if policy.population is None:
         raise PolicyError("population is missing: name a table of everybody who might be in the release")
-    people = resolve(con, policy.population, UNSEEN)
-    found = (people if source is None else resolve(con, source, UNSEEN)).among(people, policy.quasi)
-    anon = anon_schema(con)
-    attributes = attributes_of(found, policy, hierarchies(con, anon), anon)
-    promise = mapped_rows(attributes, found, is_encoded=False)
+    promise = mapped_rows(Catalog.of(con).read(policy.population if source is None else source, policy, UNSEEN))
     printed = resolve(con, table, UNSEEN)
-    printed.spelt(promise.printed)
+    printed.resolve_names(promise.printed)
     return promise.proof(printed.relation)
 
 
-def _bound_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _bound_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     source, policy = options.pop("source"), Policy.of(options)
-    anon = anon_schema(con)
-    found = resolve(con, source, UNSEEN)
-    return plan_bound(found, policy, attributes_of(found, policy, hierarchies(con, anon), anon))
+    return plan_bound(Catalog.of(con).read(source, policy, UNSEEN), instances.enlist(con, Run.active()))
 
 
-def _detect_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _detect_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     return detect(con, options.pop("t"), hint=UNSEEN, **options).sql()
 
 
-def _status_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _status_sql(con: Session, request: str) -> str:
     return status_sql(status(con, json.loads(request)["release"]))
 
 
-def _audit_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _audit_sql(con: Session, request: str) -> str:
     return audit(con, json.loads(request)["t"], hint=UNSEEN).sql()
 
 
@@ -172,7 +152,7 @@ PLANNERS: dict[str, instances.Planner] = {
 }
 
 
-def _version(con: duckdb.DuckDBPyConnection, database: str) -> tuple[int, str] | None:
+def _version(con: Session, database: str) -> tuple[int, str] | None:
     """The version of the schema `anon`; None where there is none yet; an error where it is somebody else's."""
     objects = {
         row[0]
@@ -194,6 +174,6 @@ def _version(con: duckdb.DuckDBPyConnection, database: str) -> tuple[int, str] |
     return None
 
 
-def _is_readonly(con: duckdb.DuckDBPyConnection, database: str) -> bool:
+def _is_readonly(con: Session, database: str) -> bool:
     rows = session.run(con, "select readonly from duckdb_databases() where database_name = $1", [database])
     return bool(rows and rows[0][0])

@@ -83,7 +83,8 @@ def _of_instance(instance: str) -> str:
     return f"instance {instance}"
 
 
-def _key(token: str) -> bytes:
+def key_of_token(token: str) -> bytes:
+    """The key that a token stands for."""
     if token == VARIABLE:
         return _parsed(os.environ.get(VARIABLE, ""), VARIABLE)
     if token not in _keys:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqlanon.engine.session import Session
 from sqlanon.errors import CatalogError, PolicyError, not_one_of
 from sqlanon.sqltext import name as quoted
 
@@ -143,9 +144,7 @@ _HIERARCHIES: dict[str, dict[str, Groups]] = {
 }
 
 
-def create(
-    con: duckdb.DuckDBPyConnection, name: str, *, table: str | None = None, rows: int = 1000, seed: int = 1
-) -> str:
+def create(con: Session, name: str, *, table: str | None = None, rows: int = 1000, seed: int = 1) -> str:
     """Create or replace the sample's table in the current schema and return the table's name.
 
     `rows` and `seed` matter to ``adult`` alone; the same two numbers give the same rows.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,11 +66,19 @@ def text(file: str) -> str:
 
 
 def render(file: str, **fragments: str) -> str:
-    """A file of sql/ with every {placeholder} replaced by a fragment of SQL; a missing one is a KeyError.
+    """A file of sql/ with every __placeholder__ replaced by a fragment of SQL; a missing one is a KeyError.
 
-    Replaced in one pass, so braces inside a name or a literal stay what they are.
+    Placeholders are identifiers, so that every file is SQL as it lies there.
     """
-    return re.sub(r"\{(\w+)\}", lambda found: fragments[found.group(1)], text(file))
+    return fill(text(file), fragments)
+
+
+def fill(template: str, fragments: Mapping[str, str]) -> str:
+    """SQL with every __placeholder__ replaced, in one pass: a name or literal that looks like one stays as it is."""
+    return PLACEHOLDER.sub(lambda found: fragments[found.group(1)], template)
+
+
+PLACEHOLDER = re.compile(r"\b__([a-z]\w*?)__\b")
 
 
 def fold(identifier: str) -> str:
@@ -118,3 +126,13 @@ class Cte:
 def with_ctes(ctes: list[Cte], body: str) -> str:
     """A query that reads top to bottom."""
     return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body
+
+
+def answer_sql(kinds: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:
+    """A query that answers with these rows, in columns of these names and types, even if there are none."""
+    empty = ", ".join(f"cast(null as {kind}) as {name(column)}" for column, kind in kinds.items())
+    queries = [f"select {empty} where false"]
+    for row in rows:
+        values = zip(row, kinds.values(), strict=True)
+        queries.append("select " + ", ".join(f"cast({literal(value)} as {kind})" for value, kind in values))
+    return f"from ({' union all '.join(queries)})"

@@ -10,11 +10,14 @@ from typing import Any
 
 from sqlanon.errors import PolicyError, not_one_of
 from sqlanon.udfs.problem import Groups
+from sqlanon.udfs.space.costs import PRIVATE
 
 Progress = Callable[..., None]
 """Called with (done, total) now and then, and with facts by name such as moves or the loss so far; raises
 InterruptedRunError when the user asked to stop."""
 THOUSANDTHS = 1000
+MEASURES = ("cost", "objective")
+"""The parameters that name what a method keeps low."""
 
 
 def between(progress: Progress, low: int, high: int) -> Progress:
@@ -89,6 +92,13 @@ class Method:
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
     counts_rows: bool = False
     """Do blocks hold so many rows instead? Where time depends on rows, whether they are distinct or not."""
+
+    is_timed: bool = False
+    """Does it take `time_budget` seconds, and which `part` of the table it sees?"""
+
+    def sees_sensitive(self, parameters: Mapping[str, Any]) -> bool:
+        """Does what it is asked to keep low depend on sensitive values?"""
+        return any(parameters.get(option) in PRIVATE for option in MEASURES)
 
     @property
     def draws_in_secret(self) -> bool:

@@ -112,6 +112,12 @@ class Model:
     """Must at least as much be reached as is asked for? Otherwise at most."""
     counts_people: ClassVar[bool] = False
     """Where there is an entity, does it count people instead of rows?"""
+    is_relative: ClassVar[bool] = False
+    """Does it compare a class with the whole table, so that rows elsewhere matter?"""
+    macro: ClassVar[str]
+    """The check macro that measures it in any table."""
+    sentence: ClassVar[str]
+    """What it asks of a {column}, for people; {value} is what was asked for."""
 
     @property
     def name(self) -> str:
@@ -135,6 +141,8 @@ class FrequencyL(Model):
     """No value holds more than 1/l of a class."""
 
     option = Parameter("l", None, "no sensitive value may hold more than 1/l of a class", low=1)
+    macro = "l_diversity"
+    sentence = "no value of {column} holds more than 1/{value} of a class (l = {value})"
     counts_people = True
 
     def reached(self, cells: Cells) -> Floats:
@@ -145,6 +153,8 @@ class DistinctL(Model):
     """A class has l distinct values."""
 
     option = Parameter("distinct_l", None, "a class has so many distinct sensitive values", low=1, is_whole=True)
+    macro = "distinct_l_diversity"
+    sentence = "every class has {value} or more different values of {column} (distinct l = {value})"
 
     def reached(self, cells: Cells) -> Floats:
         return cells.length.astype(np.float64)
@@ -154,6 +164,8 @@ class EntropyL(Model):
     """The entropy of a class is ln(l) or more."""
 
     option = Parameter("entropy_l", None, "a class has values as diverse as so many equally frequent ones", low=1)
+    macro = "entropy_l_diversity"
+    sentence = "the values of {column} are as mixed in every class as {value} equally frequent ones (entropy l)"
 
     def reached(self, cells: Cells) -> Floats:
         return np.asarray(np.exp(-cells.sum(cells.share * np.log(cells.share))))
@@ -173,6 +185,8 @@ class RecursiveL(Model):
         low=1,
         is_whole=True,
     )
+    macro = "recursive_l_diversity"
+    sentence = "the most frequent value of {column} does not outweigh the rarer ones (recursive l = {value})"
 
     def reached(self, cells: Cells) -> Floats:
         ordered = np.lexsort((-cells.rows, cells.spread(np.arange(len(cells.first)))))
@@ -186,6 +200,8 @@ class Alpha(Model):
     """No value holds more than alpha of a class."""
 
     option = Parameter("alpha", None, "the largest share that a sensitive value may have in a class", high=1)
+    macro = "alpha"
+    sentence = "no value of {column} has a share above {value:.0%} of a class (alpha)"
     is_floor = False
     counts_people = True
 
@@ -201,6 +217,9 @@ class Closeness(Model):
     """The node of each value at every level below the top; one level where all values are as far from each other."""
 
     option = Parameter("t", None, "how far the sensitive values of a class may be from those of the table", high=1)
+    macro = "t_closeness"
+    sentence = "the values of {column} in every class are within {value} of the whole table's (t-closeness)"
+    is_relative = True
     is_floor = False
 
     def reached(self, cells: Cells) -> Floats:
@@ -237,6 +256,9 @@ class BasicBeta(Model):
     """No value's share of a class exceeds that of the table by more than beta times the latter."""
 
     option = Parameter("basic_beta", None, "how much a value's share may gain in a class, relative to the table's")
+    macro = "basic_beta_likeness"
+    sentence = "no value of {column} gains more than {value} times its share of the table (basic beta)"
+    is_relative = True
     is_floor = False
 
     def reached(self, cells: Cells) -> Floats:
@@ -247,6 +269,8 @@ class EnhancedBeta(BasicBeta):
     """Nor by more than -ln p times: a frequent value may gain less."""
 
     option = Parameter("enhanced_beta", None, "the same, and no more than -ln of the share in the table")
+    macro = "enhanced_beta_likeness"
+    sentence = "no value of {column} gains more than {value} times its share of the table (enhanced beta)"
 
     def reached(self, cells: Cells) -> Floats:
         expected = self.expected[cells.value]
@@ -258,6 +282,9 @@ class Delta(Model):
     """No value's share of a class is more than e^delta times that of the table, or less than e^-delta times."""
 
     option = Parameter("delta", None, "how far a value's share in a class may be from the table's, as |ln|")
+    macro = "delta_disclosure"
+    sentence = "no value of {column} is e^{value} times more or less frequent in a class than in the table (delta)"
+    is_relative = True
     is_floor = False
 
     def reached(self, cells: Cells) -> Floats:
@@ -275,6 +302,8 @@ MODELS: dict[str, type[Model]] = {
     model.option.name: model
     for model in (FrequencyL, DistinctL, EntropyL, RecursiveL, Alpha, Closeness, BasicBeta, EnhancedBeta, Delta)
 }
+RELATIVE = tuple(name for name, model in MODELS.items() if model.is_relative)
+"""The models that compare a class with the whole table."""
 
 
 def promise(
@@ -286,8 +315,10 @@ def promise(
     columns: Sequence[str] = (),
     distances: Sequence[str | Tree] = (),
     people: int | None = None,
+    shares: Sequence[Floats] | None = None,
 ) -> Problem:
-    """The problem with models for all its sensitive columns, compared with its own rows.
+    """The problem with models for all its sensitive columns, compared with its own rows, or with the `shares` of each
+    column's values where the problem is a part of a larger table.
 
     `asked` maps options to their values and `c` goes with recursive_l; `columns` are shown in errors; `distances` are
     those of t: 'equal', 'ordered', or the tree whose leaves the codes are. If every group must have rows of so many
@@ -308,7 +339,8 @@ def promise(
         held = np.bincount(codes, weights=problem.counts, minlength=size)
         shown = columns[column] if columns else f"sensitive column {column + 1}"
         for option, value in asked.items():
-            plain = (value, column, shown, held / held.sum())
+            expected = held / held.sum() if shares is None else shares[column]
+            plain = (value, column, shown, expected)
             if option == "t" and distance == "ordered":
                 models.append(OrderedCloseness(*plain))
             elif option == "t":

@@ -69,7 +69,7 @@ create table if not exists anon.release_members (
     key_check varchar           -- what the key of its pseudonyms makes of the salt
 );
 
--- What anon.utility computes its measures from, see sql/metrics/.
+-- What anon.utility computes its measures from, see sql/steps/measure/measures.sql.
 create table if not exists anon.release_labels (
     release varchar not null,
     attribute varchar not null,

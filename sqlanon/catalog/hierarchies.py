@@ -7,24 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.names import resolve, split_column
-from sqlanon.engine.session import now, our_errors, run, transaction, unwrap
+from sqlanon.engine.session import Session, now, run, transaction, translate_errors, unwrap
 from sqlanon.errors import CatalogError, HierarchyError, not_one_of
 from sqlanon.families import type_family
 from sqlanon.hierarchies.files import csv_rows
-from sqlanon.hierarchies.hierarchy import Hierarchy
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.hierarchies.trees import Node, tree_from_edges, tree_from_paths
 from sqlanon.sqltext import name, render
-
-
-def hierarchies(con: duckdb.DuckDBPyConnection, anon: str) -> list[Hierarchy]:
-    """All hierarchies of the catalog."""
-    rows = run(con, f"select name, kind, settings from {anon}.hierarchies order by name")
-    return [Hierarchy(found, None if kind == "tree" else Rule.parse(kind, settings)) for found, kind, settings in rows]
 
 
 def create_hierarchy(
@@ -82,7 +73,7 @@ def create_hierarchy(
         rule = Rule("prefix" if prefix else "dates" if dates else "flat")
     if rule is None and on is not None:
         raise HierarchyError(f"on='table.column' goes with intervals, prefix, dates or flat, not with {chosen[0]}")
-    with our_errors(), transaction(raw):
+    with translate_errors(), transaction(raw):
         if csv is not None:
             nodes = tree_from_paths(csv_rows(Path(csv)))
         elif rows is not None:
@@ -93,47 +84,45 @@ def create_hierarchy(
             nodes = tree_from_paths(_table_rows(raw, str(table if query is None else query)))
         else:
             nodes = [] if on is None else tree_from_paths(_rule_rows(raw, rule, on))
-        _store(raw, name, None if nodes else rule, nodes, replace)
+        _store(Catalog.of(raw), name, None if nodes else rule, nodes, replace)
 
 
 def drop_hierarchy(con: Any, name: str, *, missing_ok: bool = False) -> None:
     """Remove a hierarchy. Releases made with it stay as they are."""
     raw = unwrap(con)
-    with our_errors(), transaction(raw):
-        if not _remove(raw, anon_schema(raw), name) and not missing_ok:
-            known = [hierarchy.name for hierarchy in hierarchies(raw, anon_schema(raw))]
+    with translate_errors(), transaction(raw):
+        catalog = Catalog.of(raw)
+        if not _remove(catalog, name) and not missing_ok:
+            known = [hierarchy.name for hierarchy in catalog.hierarchies()]
             raise CatalogError(not_one_of("hierarchy", name, known, "hierarchies"))
 
 
-def _stored(con: duckdb.DuckDBPyConnection, anon: str, hierarchy: str) -> list[tuple[Any, ...]]:
-    return run(con, f"select name from {anon}.hierarchies where lower(name) = lower($1)", [hierarchy])
+def _stored(catalog: Catalog, hierarchy: str) -> list[tuple[Any, ...]]:
+    return catalog.run(f"select name from {catalog.schema}.hierarchies where lower(name) = lower($1)", [hierarchy])
 
 
-def _remove(con: duckdb.DuckDBPyConnection, anon: str, hierarchy: str) -> bool:
-    found = _stored(con, anon, hierarchy)
+def _remove(catalog: Catalog, hierarchy: str) -> bool:
+    found = _stored(catalog, hierarchy)
     for row in found:
-        run(con, f"delete from {anon}.hierarchies where name = $1", row)
-        run(con, f"delete from {anon}.hierarchy_nodes where name = $1", row)
+        catalog.run(f"delete from {catalog.schema}.hierarchies where name = $1", row)
+        catalog.run(f"delete from {catalog.schema}.hierarchy_nodes where name = $1", row)
     return bool(found)
 
 
-def _store(con: duckdb.DuckDBPyConnection, hierarchy: str, rule: Rule | None, nodes: list[Node], replace: bool) -> None:
-    anon = anon_schema(con)
-    if not replace and _stored(con, anon, hierarchy):
+def _store(catalog: Catalog, hierarchy: str, rule: Rule | None, nodes: list[Node], replace: bool) -> None:
+    if not replace and _stored(catalog, hierarchy):
         raise CatalogError(f"Hierarchy '{hierarchy}' exists already: drop it first, or create or replace it")
-    _remove(con, anon, hierarchy)
+    _remove(catalog, hierarchy)
     height = nodes[0].level + 1 if nodes else None
     leaves = nodes[0].hi + 1 if nodes else None
-    run(
-        con,
-        f"insert into {anon}.hierarchies (name, kind, settings, height, leaves, created_at) "
+    catalog.run(
+        f"insert into {catalog.schema}.hierarchies (name, kind, settings, height, leaves, created_at) "
         "values ($1, $2, $3, $4, $5, $6)",
         [hierarchy, rule.kind if rule else "tree", json.dumps(rule.settings if rule else {}), height, leaves, now()],
     )
     if nodes:
-        run(
-            con,
-            f"insert into {anon}.hierarchy_nodes by name select $name as name, unnest($node) as node, "
+        catalog.run(
+            f"insert into {catalog.schema}.hierarchy_nodes by name select $name as name, unnest($node) as node, "
             "unnest($parent::integer[]) as parent, unnest($label::varchar[]) as label, unnest($level) as level, "
             "unnest($lo) as lo, unnest($hi) as hi",
             {"name": hierarchy}
@@ -141,7 +130,7 @@ def _store(con: duckdb.DuckDBPyConnection, hierarchy: str, rule: Rule | None, no
         )
 
 
-def _table_rows(con: duckdb.DuckDBPyConnection, asked: str, columns: int | None = None) -> list[tuple[str | None, ...]]:
+def _table_rows(con: Session, asked: str, columns: int | None = None) -> list[tuple[str | None, ...]]:
     source = resolve(con, asked)
     if columns is not None and len(source.columns) != columns:
         raise HierarchyError(f"'{source.shown}' has {len(source.columns)} columns; edges are two: child, parent")
@@ -149,17 +138,17 @@ def _table_rows(con: duckdb.DuckDBPyConnection, asked: str, columns: int | None 
     return run(con, f"select {cells} from {source.relation}")
 
 
-def _rule_rows(con: duckdb.DuckDBPyConnection, rule: Rule, on: str) -> list[tuple[str | None, ...]]:
+def _rule_rows(con: Session, rule: Rule, on: str) -> list[tuple[str | None, ...]]:
     """The rule worked out for the values of a column, as paths."""
     table, asked = split_column(on)
     source = resolve(con, table)
-    (column,) = source.spelt([asked])
+    (column,) = source.resolve_names([asked])
     family = type_family(column, source.types[column])
     rule.check(column, family, rule.kind)
     endless = f"select 1 from {source.relation} where not isfinite({name(column)}) limit 1"
     if family.may_be_infinite and run(con, endless):
         raise HierarchyError(f"Column '{on}' holds NaN or infinite values: replace them, by NULL for instance")
-    domain = render("pipeline/domain_values.sql", column=name(column), order=rule.order, position=family.position)
+    domain = render("steps/encode/domain_values.sql", column=name(column), order=rule.order, position=family.position)
     leaves = run(
         con,
         f"with tuples as (from {source.relation}), domain as ({domain}) select rank, label from domain "

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import json
 
-import duckdb
-
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import Stored
-from sqlanon.engine.session import run
 from sqlanon.errors import PolicyError
 from sqlanon.pipeline.digests import Digests
 from sqlanon.sqltext import literal
 
 
-def remember(con: duckdb.DuckDBPyConnection, anon: str, release: str, digests: Digests, key: str | None) -> None:
+def remember(catalog: Catalog, release: str, digests: Digests, key: str | None) -> None:
     """Write into the catalog how the people of a view are recognized."""
-    run(
-        con,
-        f"insert into {anon}.release_members by name select $1 as release, $2 as salt, $3 as columns, "
+    catalog.run(
+        f"insert into {catalog.schema}.release_members by name select $1 as release, $2 as salt, $3 as columns, "
         f"{_key_check(digests.salt, key)} as key_check",
         [release, digests.salt, json.dumps(dict(digests.types), ensure_ascii=False)],
     )
 
 
-def recall(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: str | None) -> Digests | None:
+def recall(catalog: Catalog, stored: Stored, key: str | None) -> Digests | None:
     """How the people of a stored view are recognized; None where that was not kept."""
-    found = run(con, f"select salt, columns, key_check from {anon}.release_members where release = $1", [stored.name])
+    found = catalog.run(
+        f"select salt, columns, key_check from {catalog.schema}.release_members where release = $1", [stored.name]
+    )
     if not found:
         return None
     salt, columns, key_check = found[0]
-    if key is not None and run(con, f"select {_key_check(salt, key)}") != [(key_check,)]:
+    if key is not None and catalog.run(f"select {_key_check(salt, key)}") != [(key_check,)]:
         raise PolicyError(f"The key is another one than '{stored.name}' was made with: its pseudonyms would not match")
     return Digests(salt, json.loads(columns))
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import duckdb
-
 from sqlanon.cli.completing import DELIMITERS, Completer
+from sqlanon.engine.session import DatabaseError, Relation
 from sqlanon.errors import SqlanonError
 from sqlanon.progress import bars
 from sqlanon.statements.connection import Connection
@@ -48,13 +47,13 @@ def shell(con: Connection, history: Path | None = None) -> None:
             try:
                 with bars.bar():
                     run_script(con, statement.strip())
-            except (SqlanonError, duckdb.Error) as problem:
+            except (SqlanonError, DatabaseError) as problem:
                 print(f"{problem}", file=sys.stderr)
             except KeyboardInterrupt:
                 print("Interrupted", file=sys.stderr)
 
 
-def run_script(con: Connection, text: str, show: Callable[[duckdb.DuckDBPyRelation], None] = print) -> None:
+def run_script(con: Connection, text: str, show: Callable[[Relation], None] = print) -> None:
     """Run the statements of a script and show what they return."""
     statements, rest = split_script(text)
     for statement in [*statements, rest]:
@@ -65,7 +64,7 @@ def run_script(con: Connection, text: str, show: Callable[[duckdb.DuckDBPyRelati
             show(relation)
 
 
-def print_json(relation: duckdb.DuckDBPyRelation) -> None:
+def print_json(relation: Relation) -> None:
     """A result as a line of JSON: its columns and rows, what JSON has no type for as text."""
     rows = [list(row) for row in relation.fetchall()]
     print(json.dumps({"columns": relation.columns, "rows": rows}, default=str))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
     from sqlanon.comparison.cells import Cell
-    from sqlanon.comparison.compare import Comparison
+    from sqlanon.comparison.comparison import Comparison
 
 HIGHLIGHTED = 5
 MARKERS = ("o", "s", "^", "D", "v")

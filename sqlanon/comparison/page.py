@@ -14,7 +14,7 @@ from sqlanon.version import __version__
 
 if TYPE_CHECKING:
     from sqlanon.comparison.cells import Cell
-    from sqlanon.comparison.compare import Comparison
+    from sqlanon.comparison.comparison import Comparison
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1f2328; --soft: #59636e; --line: #d8dde3; --bar: #cfe3f3;

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import duckdb
 import numpy as np
 
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.engine.frames import naming
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.releases import stored_releases
+from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.engine.session import Session, translate_errors, unwrap
 from sqlanon.errors import PolicyError
+from sqlanon.pipeline.readback import Tolerance
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.covering import Codes, Floats, Target, View, coded, covers, left_of, table, together
+from sqlanon.privacy.covering import Codes, Covering, Floats, Printed, coded, covers, left_of, table, together
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release, open_release
 from sqlanon.sqltext import literal
-from sqlanon.udfs.methods import METHODS
 
 SIGMAS = 3.89
 """Chance alone goes this far once in 10,000 times."""
@@ -93,43 +93,44 @@ def attack(
     if isinstance(knows, bool) or not isinstance(knows, int) or knows < 0:
         raise PolicyError(f"knows is {knows!r}; it must be a whole number of 0 or more")
     raw = unwrap(con)
-    with our_errors(), naming(raw) as named:
-        view = View(raw, _target(raw, named, release, source, options))
+    with translate_errors(), registered(raw) as named:
+        catalog = Catalog.of(raw)
+        view = Covering(catalog, _target(raw, named, release, source, options))
         rows = [
             *_linkage(view),
             *(found for column in view.sensitive for found in _sensitive(view, column, knows)),
             _order(view),
             *_ends(view),
-            *(_intersection(view, View(raw, other)) for other in _others(raw, named, view.target, others)),
-            *(_minimality(raw, view, column) for column in view.sensitive if view.policy.models),
+            *(_intersection(view, Covering(catalog, other)) for other in _others(raw, named, view.target, others)),
+            *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
         ]
     return Attacks(view.target.shown, tuple(rows))
 
 
 def _target(
-    con: duckdb.DuckDBPyConnection,
+    con: Session,
     named: Callable[[Any], str],
     release: Any,
     source: Any,
     options: Mapping[str, Any],
-) -> Target:
+) -> Printed:
     given = {option: value for option, value in options.items() if value is not None}
     if source is not None and not isinstance(release, Release):
         printed = resolve(con, named(release))
-        return Target(printed.relation, printed.shown, named(source), Policy.of(given))
+        return Printed(printed.relation, printed.shown, named(source), Policy.of(given))
     if source is not None or given:
         listed = ", ".join(["source"] * (source is not None) + list(given))
         raise PolicyError(f"{listed}: a stored release has its own; for another table give source and quasi")
     found = open_release(con, release) if isinstance(release, str) else release
-    return Target(found.table, found.name or "the release", named(found.origin), found.policy, is_older=True)
+    return Printed(found.table, found.name or "the release", named(found.origin), found.policy, Tolerance.OLDER)
 
 
 def _others(
-    con: duckdb.DuckDBPyConnection,
+    con: Session,
     named: Callable[[Any], str],
-    target: Target,
+    target: Printed,
     asked: Sequence[str | Release] | None,
-) -> Iterator[Target]:
+) -> Iterator[Printed]:
     """The other releases of the same source: the ones asked for, or all stored ones that cover what they print."""
     if asked is not None:
         for release in asked:
@@ -138,9 +139,10 @@ def _others(
                 raise PolicyError(f"'{other.shown}' was made from another source than '{target.shown}'")
             yield other
         return
-    stored = run(con, f"select name from {anon_schema(con)}.releases where source = $1 order by name", [target.source])
-    for (release,) in stored:
-        other = _target(con, named, release, None, {})
+    for stored in stored_releases(Catalog.of(con)):
+        if stored.source != target.source:
+            continue
+        other = _target(con, named, stored.name, None, {})
         if other.relation != target.relation and covers(other.policy):
             yield other
 
@@ -151,7 +153,7 @@ def _verdict(got: float, promise: float | None, is_open: bool) -> str:
     return "BROKEN" if got > promise * (1 + 1e-9) else "holds"
 
 
-def _linkage(view: View) -> list[Attack]:
+def _linkage(view: Covering) -> list[Attack]:
     """A person is one of the rows that cover their values: the chance of picking theirs, worst and mean."""
     rows = view.rows_of_people
     present = rows[rows > 0]
@@ -179,11 +181,11 @@ class _Groups:
     """How many people each group speaks of."""
 
     @classmethod
-    def of(cls, view: View, column: str) -> _Groups:
+    def of(cls, view: Covering, column: str) -> _Groups:
         """A printed class, or where no class is promised, the rows that cover one person."""
         found, values = np.unique(view.of_rows[column], return_inverse=True)
         values = values.reshape(-1)
-        if METHODS[view.policy.method].is_homogeneous:
+        if view.policy.kind.has_classes:
             keys, count = np.unique(view.classes[2] * len(found) + values, return_counts=True)
             group, people = keys // len(found), view.classes[3]
         else:
@@ -225,7 +227,7 @@ def _promised(policy: Policy) -> tuple[float, int]:
     return share, max(math.ceil(1 / share - 1e-9), policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
 
 
-def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
+def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
     """Homogeneity: everybody in a class has one value. Background knowledge: the least likely values are ruled out."""
     groups = _Groups.of(view, column)
     sizes, people = groups.sizes, groups.people
@@ -265,7 +267,7 @@ def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
     return found
 
 
-def _order(view: View) -> Attack:
+def _order(view: Covering) -> Attack:
     """Do rows stand where the people stand that they may be? The rank correlation of a row's place in the release with
     the mean place in the source of the people that it covers and whose kept values it has.
 
@@ -320,7 +322,7 @@ def _correlation(left: Floats, right: Floats) -> float:
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
-def _ends(view: View) -> list[Attack]:
+def _ends(view: Covering) -> list[Attack]:
     """Whose own value does a range show? One who alone has the smallest or largest value that a class prints."""
     found = []
     lo, hi, of_class, _ = view.classes
@@ -340,7 +342,7 @@ def _ends(view: View) -> list[Attack]:
     return found
 
 
-def _intersection(view: View, other: View) -> Attack:
+def _intersection(view: Covering, other: Covering) -> Attack:
     """A person is in both releases with the same kept values, so no more rows can be theirs than both have of each."""
     common = [column for column in view.of_rows if column in other.of_rows]
     both = left_of([view, other], common).sum(axis=1)
@@ -362,7 +364,7 @@ def _intersection(view: View, other: View) -> Attack:
     )
 
 
-def _minimality(con: duckdb.DuckDBPyConnection, view: View, column: str) -> Attack:
+def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
     """A class that l alone made so large has a part that would not have been diverse, which tells who has what.
 
     The attacker runs the method without l, which needs no sensitive values, and finds the groups that a class was
@@ -376,9 +378,9 @@ def _minimality(con: duckdb.DuckDBPyConnection, view: View, column: str) -> Atta
     if l is None or len(view.policy.models) > 1 or without.sees_sensitive or without.entity is not None:
         tried = "only for l alone, with a method that looks at sensitive values for nothing else"
         return Attack("minimality", column, tried, None, None, None, "not tried")
-    alone = anonymize(con, view.target.source, policy=without)
-    before = View(con, Target(alone.table, "the same without l", view.target.source, without))
-    run(con, f"drop table {alone.table}")
+    alone = anonymize(catalog.con, view.target.source, policy=without)
+    before = Covering(catalog, Printed(alone.table, "the same without l", view.target.source, without))
+    alone.discard()
     lo, hi, of_class, rows = view.classes
     part_lo, part_hi, _, part_rows = before.classes
     got, chance, merged = 0.0, 0.0, 0

@@ -13,13 +13,10 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
-from sqlanon.engine.frames import label, naming
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.engine.frames import catalog_name, registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, temporary, unwrap
+from sqlanon.engine.session import Session, run, temporary, translate_errors, unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.families import TEXT, WHOLE, TypeFamily, type_family
 from sqlanon.pipeline.source import Source
@@ -59,7 +56,7 @@ LOOK = {
     "ssn": "social security numbers",
     "phone": "telephone numbers",
 }
-"""What sql/risk/looks_like.sql counts, in words."""
+"""What sql/steps/risk/looks_like.sql counts, in words."""
 _IDENTIFIES = {
     "a person's name": r"(first|last|middle|given|maiden|full|family|nick|user|patient|person|customer|client|employee"
     r"|student|member)_?names?|surnames?|forenames?|initials",
@@ -188,8 +185,8 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
         raise PolicyError(f"share is {share!r}; it must be a number from 0 to less than 1")
     raw = unwrap(con)
-    anon = anon_schema(raw)
-    with our_errors(), naming(raw) as named:
+    catalog = Catalog.of(raw)
+    with translate_errors(), registered(raw) as named:
         table = resolve(raw, named(source), hint)
         with _hashed(raw, table) as hashed:
             ((rows,),) = run(raw, f"select count(*) from {hashed}")
@@ -200,16 +197,16 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
             candidates = [n for n, found in enumerate(columns) if found.role != "identifier" and found.distinct > 1]
             richest = sorted(sorted(candidates, key=lambda n: -columns[n].distinct)[:MOST_COLUMNS])
             sets, untested = _identifying(measure, {n: columns[n] for n in richest}, size, share)
-    known = {fold(hierarchy.name) for hierarchy in hierarchies(raw, anon)}
+    known = {fold(hierarchy.name) for hierarchy in catalog.hierarchies()}
     postcodes = [
         column
         for column in (found.columns[0] for found in columns if found.role == "quasi")
         if table.types[column] == "VARCHAR" and _matches(_POSTCODES, column) and fold(column) not in known
     ]
-    return Detection(label(source), rows, size, share, tuple(columns), tuple(sets), untested, tuple(postcodes))
+    return Detection(catalog_name(source), rows, size, share, tuple(columns), tuple(sets), untested, tuple(postcodes))
 
 
-def _hashed(con: duckdb.DuckDBPyConnection, table: Source) -> AbstractContextManager[str]:
+def _hashed(con: Session, table: Source) -> AbstractContextManager[str]:
     """The table with a hash for each value, in columns c0, c1 and so on: read once, short, and of any type."""
     columns = ", ".join(f"hash({name(column)}) as c{number}" for number, column in enumerate(table.columns))
     return temporary(con, "hashed", f"select {columns} from {table.relation}")
@@ -219,7 +216,7 @@ def _hashed(con: duckdb.DuckDBPyConnection, table: Source) -> AbstractContextMan
 class _Counter:
     """Counts what sets of columns, given by their numbers, tell apart."""
 
-    con: duckdb.DuckDBPyConnection
+    con: Session
     hashed: str
     columns: Sequence[str]
     rows: int
@@ -229,7 +226,7 @@ class _Counter:
         for start in range(0, len(sets), BATCH):
             queries = [
                 render(
-                    "risk/singled_out.sql",
+                    "steps/risk/singled_out.sql",
                     number=str(number),
                     hashed=self.hashed,
                     columns=", ".join(f"c{column}" for column in sets[number]),
@@ -289,7 +286,7 @@ def _is_above(found: Found, share: float) -> bool:
     return found.unique_rows is not None and found.unique_rows > share
 
 
-def _looks(con: duckdb.DuckDBPyConnection, table: Source) -> dict[int, str]:
+def _looks(con: Session, table: Source) -> dict[int, str]:
     """What most values of a column look like, in words, for the columns where they look like something."""
     columns = {
         number: column
@@ -302,7 +299,7 @@ def _looks(con: duckdb.DuckDBPyConnection, table: Source) -> dict[int, str]:
     counts = run(
         con,
         render(
-            "risk/looks_like.sql",
+            "steps/risk/looks_like.sql",
             source=table.relation,
             columns=names(columns.values()),
             sample=str(SAMPLE),

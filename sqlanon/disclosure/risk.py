@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.engine.frames import naming
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, temporary, unwrap
+from sqlanon.engine.session import Session, run, temporary, translate_errors, unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.sqltext import literal, names
 
@@ -21,10 +19,10 @@ def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None)
     if not quasi:
         raise PolicyError("quasi is empty: name the columns that could identify a person")
     raw = unwrap(con)
-    anon = anon_schema(raw)
+    anon = Catalog.of(raw).schema
     with (
-        our_errors(),
-        naming(raw) as named,
+        translate_errors(),
+        registered(raw) as named,
         _columns(raw, named(source), quasi) as table,
         _columns(raw, None if population is None else named(population), quasi) as people,
     ):
@@ -33,11 +31,11 @@ def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None)
 
 
 @contextmanager
-def _columns(con: duckdb.DuckDBPyConnection, asked: str | None, quasi: Sequence[str]) -> Iterator[str | None]:
+def _columns(con: Session, asked: str | None, quasi: Sequence[str]) -> Iterator[str | None]:
     """A name that the macro can read the columns of a table, file or query by; None for none."""
     if asked is None:
         yield None
         return
     found = resolve(con, asked)
-    with temporary(con, "risk", f"select {names(found.spelt(quasi))} from {found.relation}", "view") as view:
+    with temporary(con, "risk", f"select {names(found.resolve_names(quasi))} from {found.relation}", "view") as view:
         yield view

@@ -12,8 +12,8 @@ import duckdb
 
 from sqlanon.engine.session import run
 from sqlanon.errors import CatalogError
-from sqlanon.pipeline.macros import MACROS, macro_fragments
-from sqlanon.sqltext import fresh_name, literal, name, render, text
+from sqlanon.pipeline.macros import check_macros
+from sqlanon.sqltext import fresh_name, literal, name
 
 FORMATS = (".duckdb", ".csv", ".parquet")
 ABOUT = "about"
@@ -45,9 +45,8 @@ def write_duckdb(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, ab
             run(con, f"create table {database}.{name(table)} as {_shuffled(con, relation)}")
     with duckdb.connect(str(draft)) as file:
         run(file, "create schema anon")
-        for macro in MACROS:
-            if macro.startswith("checks/") and "sqlanon_" not in text(macro):
-                run(file, render(macro, **macro_fragments()))
+        for macro in check_macros():
+            run(file, macro.sql)
         columns = ", ".join(f"cast(${fact} as {kind}) as {name(fact)}" for fact, kind in ABOUT_TYPES.items())
         run(file, f"create table {ABOUT} as select {columns}", {fact: about[fact] for fact in ABOUT_TYPES})
         run(file, "checkpoint")

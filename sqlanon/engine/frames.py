@@ -21,13 +21,13 @@ is has to be named in quotes."""
 PREFIX = "sqlanon_frame_"
 
 
-def label(source: Any) -> str:
+def catalog_name(source: Any) -> str:
     """A source as a catalog remembers it: a name, a query, or that it was a frame."""
     return source if isinstance(source, str) else FRAME
 
 
 @contextmanager
-def naming(con: duckdb.DuckDBPyConnection) -> Iterator[Callable[[Any], str]]:
+def registered(con: duckdb.DuckDBPyConnection) -> Iterator[Callable[[Any], str]]:
     """Gives every source a name that SQL can read it by: a frame is a temporary view until the end, text is itself.
 
     The same frame gets the same name. Rows are copied only where a frame can be read but once.

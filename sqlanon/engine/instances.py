@@ -21,8 +21,7 @@ from sqlanon.engine.functions import (
     COUNTED,
     NODE,
     TUPLE,
-    bounds,
-    cluster,
+    Cores,
     divergences,
     inside,
     matches,
@@ -32,7 +31,7 @@ from sqlanon.engine.functions import (
 from sqlanon.engine.session import run
 from sqlanon.errors import CatalogError, SqlanonError
 from sqlanon.keys import lent, token_of
-from sqlanon.progress.run import watch_interrupts
+from sqlanon.progress.run import Run, watch_interrupts
 from sqlanon.sqltext import fresh_name, name
 
 Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
@@ -48,6 +47,7 @@ class Instance:
         self.key = fresh_name("instance")
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
         self.planners = {function: self._planning(planner) for function, planner in planners.items()}
+        self.cores = Cores()
         self.say_key = lambda: self.key
         self.last_number = 0
 
@@ -55,8 +55,8 @@ class Instance:
         """Make the functions known to the database instance behind the connection."""
         create: Any = con.create_function
         create("sqlanon_instance", self.say_key, [], "VARCHAR")
-        create("sqlanon_cluster", cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
-        create("sqlanon_bounds", bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
+        create("sqlanon_cluster", self.cores.cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_bounds", self.cores.bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
         lists = [f"{BOX}[]", f"{COUNTED}[]"]
         create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
         create("sqlanon_matches", matches, lists, "BIGINT", type="arrow", null_handling="special")
@@ -119,6 +119,14 @@ def instance_of(con: duckdb.DuckDBPyConnection) -> str:
     if not run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
         raise CatalogError("sqlanon is not loaded here: call sqlanon.load(con) first")
     return str(run(con, "select sqlanon_instance()")[0][0])
+
+
+def enlist(con: duckdb.DuckDBPyConnection, wanted: Run | None) -> str | None:
+    """Let the cores of the connection's database report to a run, as long as it lives; its id, for the request."""
+    if wanted is None:
+        return None
+    _instances[instance_of(con)].cores.runs[wanted.id] = wanted
+    return wanted.id
 
 
 @contextmanager

@@ -111,7 +111,7 @@ def split_column(qualified: str) -> tuple[str, str]:
 
 
 @contextmanager
-def steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
+def snapshot(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
     """The source as something that reads the same twice: a query's or view's rows are kept in a temporary table."""
     source = resolve(con, asked)
     if source.is_table:
@@ -119,3 +119,8 @@ def steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
         return
     with temporary(con, "source", f"from {source.relation}") as snapshot:
         yield Source(snapshot, source.shown, source.types, is_table=True)
+
+
+def table_names(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    """The tables and views that a query reads, by their full names."""
+    return con.get_table_names(query, qualified=True)

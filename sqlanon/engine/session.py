@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from contextlib import suppress as ignoring
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,14 @@ import duckdb
 
 from sqlanon.engine.errors import translated
 from sqlanon.errors import CatalogError
-from sqlanon.sqltext import fresh_name, name
+from sqlanon.sqltext import Cte, fresh_name, name, with_ctes
+
+Session = duckdb.DuckDBPyConnection
+"""A connection in use. Packages above the engine know it by this name alone."""
+Relation = duckdb.DuckDBPyRelation
+"""A query that DuckDB has not run yet."""
+DatabaseError = duckdb.Error
+"""Whatever DuckDB reports, for those who must go on after it."""
 
 
 def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
@@ -30,6 +37,28 @@ def temporary(con: duckdb.DuckDBPyConnection, what: str, sql: str, kind: str = "
     finally:
         with ignoring(duckdb.Error):  # an aborted transaction drops it anyway
             run(con, f"drop {kind} {place}")
+
+
+@contextmanager
+def keep_steps(con: duckdb.DuckDBPyConnection, steps: Sequence[Cte]) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """The rows of a query's first steps, each in a temporary table: where they are, and the statements that made them.
+
+    The first step, the source, is not kept: it reads the same twice.
+    """
+    source, *others = steps
+    held: dict[str, str] = {}
+    statements: list[str] = []
+    with ExitStack() as stack:
+        known = [Cte(source.name, source.body)]
+        for step in others:
+            sql = with_ctes(known, f"from (\n{step.body}\n)")
+            if step.materialized:
+                held[step.name] = stack.enter_context(temporary(con, step.name, sql))
+                statements.append(f"create temporary table {held[step.name]} as {sql}")
+                known.append(Cte(step.name, f"from {held[step.name]}"))
+            else:
+                known.append(step)
+        yield held, statements
 
 
 @contextmanager
@@ -54,7 +83,7 @@ def is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
 
 
 @contextmanager
-def our_errors() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """What DuckDB reports and the user can mend comes out as ours. DuckDB's own text may show a person's value."""
     try:
         yield
@@ -83,3 +112,11 @@ def unwrap(con: Any) -> duckdb.DuckDBPyConnection:
 def current_database(con: duckdb.DuckDBPyConnection) -> str:
     """The database that unqualified names are looked up in."""
     return str(run(con, "select current_database()")[0][0])
+
+
+def has_secure_views(con: duckdb.DuckDBPyConnection, database: str) -> bool:
+    """Can views hide what they stand over? A plain one leaks its table's smallest and largest values through stats().
+    DuckDB 2 can prevent that, in memory and in files of its own storage version."""
+    ((tags,),) = run(con, "select tags from duckdb_databases() where database_name = $1", [database])
+    version = (tags or {}).get("storage_version", f"v{duckdb.__version__}")
+    return min(int(text.lstrip("v").split(".")[0]) for text in (version, duckdb.__version__)) >= 2

@@ -125,16 +125,18 @@ class Attribute:
                 "nodes": f"{self.anon}.hierarchy_nodes",
                 "hierarchies": f"{self.anon}.hierarchies",
             }
-            domain = render("pipeline/domain_tree.sql", **fragments, **stored)
-            nodes = render("pipeline/nodes_tree.sql", **fragments, **stored)
+            domain = render("steps/encode/domain_tree.sql", **fragments, **stored)
+            nodes = render("steps/encode/nodes_tree.sql", **fragments, **stored)
         else:
             rule = (self.hierarchy and self.hierarchy.rule) or Rule("flat")
-            domain = render("pipeline/domain_values.sql", **fragments, order=rule.order, position=self.family.position)
+            domain = render(
+                "steps/encode/domain_values.sql", **fragments, order=rule.order, position=self.family.position
+            )
             if self.is_range:
-                nodes = render("pipeline/nodes_values.sql", **fragments)
+                nodes = render("steps/encode/nodes_values.sql", **fragments)
             else:
                 levels = rule.levels_sql(self.domain, self.family)
-                nodes = render("pipeline/nodes_levels.sql", **fragments, levels=levels)
+                nodes = render("steps/encode/nodes_levels.sql", **fragments, levels=levels)
         return Cte(self.domain, domain, materialized=True), Cte(self.nodes, nodes, materialized=True)
 
     @property
@@ -146,7 +148,7 @@ class Attribute:
     def centers_sql(self) -> str:
         """The centre of each group: the mean of numbers, the median of dates, the mode of everything else."""
         center = self.family.center if self.is_range else "mode"
-        return render(f"pipeline/centers_{center}.sql", domain=self.domain, rank=self.rank)
+        return render(f"steps/print/centers_{center}.sql", domain=self.domain, rank=self.rank)
 
     @property
     def labels_sql(self) -> str:
@@ -155,10 +157,10 @@ class Attribute:
         if self.is_range and self.is_snapped:
             drawn = cells.cells_sql(self.domain, self.family, self.width)
             ends = {"separator": literal(self.family.separator), "closing": literal(cells.closing(self.family))}
-            return render("pipeline/labels_cells.sql", **fragments, **ends, cells=drawn)
+            return render("steps/print/labels_cells.sql", **fragments, **ends, cells=drawn)
         if self.is_range:
-            return render("pipeline/labels_values.sql", **fragments, separator=literal(self.family.separator))
-        return render("pipeline/labels_nodes.sql", **fragments)
+            return render("steps/print/labels_values.sql", **fragments, separator=literal(self.family.separator))
+        return render("steps/print/labels_nodes.sql", **fragments)
 
     def guards(self, table: str) -> list[Guard]:
         """What must not be found in its values."""
@@ -181,7 +183,7 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
     """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
     by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
     attributes = []
-    for number, (asked, column) in enumerate(zip(policy.quasi, source.spelt(policy.quasi), strict=True), 1):
+    for number, (asked, column) in enumerate(zip(policy.quasi, source.resolve_names(policy.quasi), strict=True), 1):
         family = type_family(column, source.types[column])
         if asked in policy.hierarchies:
             wanted = policy.hierarchies[asked]

@@ -35,7 +35,7 @@ class Digests:
     def new(cls, source: Source, policy: Policy) -> Digests:
         """Digests for a view of this source, with a salt of its own."""
         asked = [column for role in ROLES for column in getattr(policy, role)]
-        used = set(source.spelt(asked))
+        used = set(source.resolve_names(asked))
         for column in used:
             if fold(column).startswith(OWN):
                 raise PolicyError(f"Columns that begin with {OWN} are a view's own: rename '{column}' in the source")
@@ -43,7 +43,7 @@ class Digests:
 
     def of(self, source: Source, policy: Policy, key: str | None) -> Source:
         """The source's columns that the policy reads, and the digest of each row."""
-        hidden = source.spelt(policy.pseudonymize)
+        hidden = source.resolve_names(policy.pseudonymize)
         texts = (_text(column, kind, key if column in hidden else None) for column, kind in self.types.items())
         parts = (f"coalesce(strlen({text}) || ':' || {text}, '-')" for text in texts)
         digest = f"unhex(sha256({literal(self.salt)} || {' || '.join(parts)}))"
@@ -57,7 +57,7 @@ class Digests:
     def check(self, source: Source, release: str) -> None:
         """Raise if the source's columns are no longer those that the view was made from."""
         for column, before in self.types.items():
-            (spelt,) = source.spelt([column])
+            (spelt,) = source.resolve_names([column])
             kind = source.types[spelt]
             families = [known_family(each) for each in (before, kind)]
             if kind != before and (None in families or families[0] != families[1]):
@@ -67,7 +67,7 @@ class Digests:
                 )
 
 
-def recognizing(policy: Policy) -> Policy:
+def with_digest(policy: Policy) -> Policy:
     """The policy under which digests pass through to the rows."""
     return replace(policy, unsafe_keep=(*policy.unsafe_keep, DIGEST))
 

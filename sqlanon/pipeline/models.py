@@ -1,6 +1,6 @@
 """Privacy models as SQL: what each class of a printed table reaches of what udfs/models.py defines.
 
-A model is one file of sql/models, read both by the queries that verify a release and by the check macros.
+A model is one file of sql/steps/models, read both by the queries that verify a release and by the check macros.
 """
 
 from __future__ import annotations
@@ -61,14 +61,16 @@ class Asked:
         """The query with a row per class, its quasi-identifiers as q1, q2 and so on, and what it reaches."""
         fragments = _counting(relation, [*quasi, *sensitive.known], sensitive.column) | {"c": repr(float(self.c))}
         if entity is not None and MODELS[self.name].counts_people:
-            people = render("models/people.sql", **fragments, entity=name(entity))
-            return render(f"models/{self.name}_people.sql", **fragments, people=people)
+            people = render("steps/models/counted_people.sql", **fragments, entity=name(entity))
+            return render(f"steps/models/{self.name}_people.sql", **fragments, people=people)
         if (attribute := sensitive.attribute) is not None:
+            domain, nodes = attribute.ctes
             fragments |= {
                 "value": attribute.value,
-                "hierarchy": ",\n".join(cte.sql for cte in attribute.ctes),
-                "domain": attribute.domain,
-                "nodes": attribute.nodes,
+                "domain": domain.name,
+                "domain_query": domain.body,
+                "nodes": nodes.name,
+                "nodes_query": nodes.body,
                 "key": attribute.key(f"tuples.{attribute.value}"),
                 "missing": literal(f"The hierarchy of column '{sensitive.column}' is gone."),
             }
@@ -89,11 +91,11 @@ class Asked:
 def homogeneous_sql(relation: str, quasi: Sequence[str], column: str) -> str:
     """The query that counts the classes that have one sensitive value, and their rows."""
     fragments = _counting(relation, quasi, column)
-    return render("models/homogeneous.sql", **fragments, counted=render("models/counted.sql", **fragments))
+    return render("steps/models/homogeneous.sql", **fragments, counted=render("steps/models/counted.sql", **fragments))
 
 
 def _counting(relation: str, columns: Sequence[str], sensitive: str) -> dict[str, str]:
-    """How sql/models/counted.sql reads a table: classes are told apart by q1, q2 and so on, whatever the names."""
+    """How counted.sql reads a table: classes are told apart by q1, q2 and so on, whatever the names."""
     return {
         "relation": relation,
         "named": ", ".join(f"{name(column)} as q{number}" for number, column in enumerate(columns, 1)),
@@ -104,10 +106,10 @@ def _counting(relation: str, columns: Sequence[str], sensitive: str) -> dict[str
 
 def model_sql(model: str, distance: str, fragments: Mapping[str, str]) -> str:
     """The query with a row per class and what it reaches."""
-    counted = render("models/counted.sql", **fragments)
-    shares = render("models/shares.sql", **fragments, counted=counted)
+    counted = render("steps/models/counted.sql", **fragments)
+    shares = render("steps/models/shares.sql", **fragments, counted=counted)
     file = f"{model}_{distance}" if model == "t" else model
-    return render(f"models/{file}.sql", **fragments, counted=counted, shares=shares)
+    return render(f"steps/models/{file}.sql", **fragments, counted=counted, shares=shares)
 
 
 Watched = Sequence[tuple[Asked, Sensitive]]
@@ -129,7 +131,7 @@ def asked_of(
 def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Sensitive, ...]:
     """The policy's sensitive columns with the distances that t goes by, or an error that names what does not fit."""
     by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
-    spelt = source.spelt(policy.sensitive)
+    spelt = source.resolve_names(policy.sensitive)
     found = []
     for number, (asked, column) in enumerate(zip(policy.sensitive, spelt, strict=True), len(policy.quasi) + 1):
         family = known_family(source.types[column])

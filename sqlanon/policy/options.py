@@ -10,8 +10,6 @@ RANGES = ("text", "columns", "snapped")
 REPRESENTATIONS = ("closure", "center")
 ROLES = ("quasi", "sensitive", "keep", "unsafe_keep", "pseudonymize")
 """What a column may be; it is one of them or not released."""
-MEASURES = ("cost", "objective")
-"""The parameters that name what a method keeps low."""
 DEFAULT_METHOD = "auto"
 RECURSIVE_C = Parameter("recursive_c", None, "the c of recursive_l")
 T_DISTANCE = Parameter("t_distance", None, "how far values are apart for t", choices=DISTANCES)

@@ -12,11 +12,11 @@ from typing import Any
 from sqlanon.errors import PolicyError, did_you_mean, not_one_of
 from sqlanon.policy import toml, words
 from sqlanon.policy.grid import Width
+from sqlanon.policy.kinds import Kind, kind_of
 from sqlanon.policy.options import (
     DEFAULT_METHOD,
     DELETED,
     MAX_SUPPRESSION,
-    MEASURES,
     PARAMETERS,
     RANGES,
     REPRESENTATIONS,
@@ -35,7 +35,6 @@ from sqlanon.policy.validation import (
 )
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
-from sqlanon.udfs.space.costs import PRIVATE
 
 
 @dataclass(frozen=True)
@@ -168,9 +167,14 @@ class Policy:
             object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
 
     @property
+    def kind(self) -> Kind:
+        """What kind of release it asks for."""
+        return kind_of(self.method, self.population, self.entity)
+
+    @property
     def sees_sensitive(self) -> bool:
         """Must the core see sensitive values?"""
-        return bool(self.models) or any(self.parameters.get(option) in PRIVATE for option in MEASURES)
+        return bool(self.models) or METHODS[self.method].sees_sensitive(self.parameters)
 
     @property
     def models(self) -> dict[str, float]:

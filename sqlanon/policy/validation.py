@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlanon.errors import PolicyError
 from sqlanon.policy.grid import Width, width_of
-from sqlanon.policy.options import ASKED, MEASURES, ROLES
+from sqlanon.policy.options import ASKED, ROLES
 from sqlanon.sqltext import fold
+from sqlanon.udfs.method import MEASURES
 from sqlanon.udfs.methods import METHODS
 
 if TYPE_CHECKING:

@@ -6,60 +6,16 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.models import MODELS
 from sqlanon.wording import listed
 
 if TYPE_CHECKING:
     from sqlanon.policy.policy import Policy
 
-MODELS = {
-    "l": "no value of {column} holds more than 1/{value} of a class (l = {value})",
-    "distinct_l": "every class has {value} or more different values of {column} (distinct l = {value})",
-    "entropy_l": "the values of {column} are as mixed in every class as {value} equally frequent ones (entropy l)",
-    "recursive_l": "the most frequent value of {column} does not outweigh the rarer ones (recursive l = {value})",
-    "alpha": "no value of {column} has a share above {value:.0%} of a class (alpha)",
-    "t": "the values of {column} in every class are within {value} of the whole table's (t-closeness)",
-    "basic_beta": "no value of {column} gains more than {value} times its share of the table (basic beta)",
-    "enhanced_beta": "no value of {column} gains more than {value} times its share of the table (enhanced beta)",
-    "delta": "no value of {column} is e^{value} times more or less frequent in a class than in the table (delta)",
-}
-"""What each model asks of a sensitive column."""
-
-
-def property_of(policy: Policy, k: int, are_people: bool = False) -> str:
-    """The property that holds, as one sentence."""
-    method = METHODS[policy.method]
-    quasi = listed(policy.quasi)
-    if method.is_exact:
-        return (
-            f"Nobody can tell which of the values of {policy.sensitive[0]} in a group of at least {k} rows belongs to "
-            "which person."
-        )
-    if not method.is_homogeneous:
-        return f"Every record could stand behind at least {k} rows, and every row for at least {k} records, by {quasi}."
-    if policy.population is not None:
-        return f"Every printed combination of {quasi} covers at least {k} people of the population."
-    if are_people:
-        return f"Every person is one of at least {k} who look the same in {quasi}."
-    return f"Every row is one of at least {k} that look the same in {quasi}."
-
 
 def policy_in_words(policy: Policy) -> list[str]:
     """What the policy asks for, a sentence each."""
-    method = METHODS[policy.method]
-    told = [f"{listed(policy.quasi)} could identify a person together (quasi-identifiers)."]
-    if method.is_exact:
-        told.append("They are printed as they are; the sensitive values stand apart, in groups.")
-    elif not method.is_homogeneous:
-        told.append(f"They are made coarser until every row could be {policy.k} people or more (k = {policy.k}).")
-    elif policy.population is not None:
-        told.append(
-            f"They are made coarser until every combination covers {policy.k} people of a population or more (k-map)."
-        )
-    else:
-        told.append(
-            f"They are made coarser until every combination is shared by {policy.k} rows or more (k = {policy.k})."
-        )
+    told = [f"{listed(policy.quasi)} could identify a person together (quasi-identifiers).", policy.kind.asks(policy)]
     if policy.entity is not None:
         told.append(f"{policy.entity} tells whom a row is about: people are counted, not rows.")
     if policy.max_suppression is not None:
@@ -106,12 +62,12 @@ def _models(policy: Policy) -> list[str]:
     for column in policy.sensitive:
         for model, value in policy.models.items():
             shown = value if model == "alpha" else f"{value:g}"
-            told.append(f"{_capital(MODELS[model].format(column=column, value=shown))}.")
+            told.append(f"{_capital(MODELS[model].sentence.format(column=column, value=shown))}.")
     return told
 
 
 def _printed(policy: Policy) -> str:
-    if METHODS[policy.method].is_exact:
+    if policy.kind.prints_exact:
         return ""
     if policy.represent == "center":
         return "A class prints its centre: the mean of numbers, the median of dates, the most frequent of the rest."

@@ -7,13 +7,10 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
-from sqlanon.engine.frames import naming
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.engine.session import Session, run, translate_errors, unwrap
 from sqlanon.pipeline.models import Asked, asked_of, sensitive_of
 from sqlanon.pipeline.promises import equal_rows
 from sqlanon.pipeline.source import Source
@@ -53,7 +50,7 @@ class Check:
         return asdict(self) | {"reached": reached, "holds": self.holds}
 
 
-@our_errors()
+@translate_errors()
 def check(
     con: Any,
     source: Any,
@@ -71,21 +68,21 @@ def check(
     """
     policy = Policy.of({"quasi": quasi, "sensitive": sensitive, "entity": entity, **models})
     raw = unwrap(con)
-    with naming(raw) as named:
+    with registered(raw) as named:
         return _counted(raw, resolve(raw, named(source)), k, policy)
 
 
-def _counted(raw: duckdb.DuckDBPyConnection, found: Source, k: int, policy: Policy) -> Check:
-    anon = anon_schema(raw)
-    (counted,) = found.spelt([policy.entity]) if policy.entity is not None else (None,)
-    promise = equal_rows(found.spelt(policy.quasi), counted)
-    columns = sensitive_of(found, policy, hierarchies(raw, anon), anon)
+def _counted(raw: Session, found: Source, k: int, policy: Policy) -> Check:
+    catalog = Catalog.of(raw)
+    (counted,) = found.resolve_names([policy.entity]) if policy.entity is not None else (None,)
+    promise = equal_rows(found.resolve_names(policy.quasi), counted)
+    columns = sensitive_of(found, policy, catalog.hierarchies(), catalog.schema)
     ((smallest, classes, rows),) = run(raw, promise.proof(found.relation))
     size = "count(*)" if counted is None else f"count(distinct {name(counted)})"
     small = f"select 1 from {found.relation} group by {names(promise.printed)} having {size} < {int(k)}"
     ((violations,),) = run(raw, f"select count(*) from ({small})")
     reached: dict[str, dict[str, float | None]] = {}
-    for asked, column in asked_of(policy, columns, promise.measured):
+    for asked, column in asked_of(policy, columns, promise.kind.measured):
         assert promise.reached is not None
         ((value,),) = run(raw, promise.reached(found.relation, asked, column))
         reached.setdefault(asked.name, {})[column.column] = value

@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from sqlanon.engine.files import ABOUT, FORMATS, Tables, put, read, write_csv, write_duckdb, write_parquet
-from sqlanon.engine.session import is_in_transaction, our_errors, run
+from sqlanon.engine.session import Session, is_in_transaction, run, translate_errors
 from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError
 from sqlanon.sqltext import fold, is_path
 
 
-def refuse(con: duckdb.DuckDBPyConnection, path: str | Path, replace: bool = False) -> Path:
+def refuse(con: Session, path: str | Path, replace: bool = False) -> Path:
     """The file to write, or an error that says why it cannot be."""
     target = Path(path)
     if not is_path(target):
@@ -35,7 +33,7 @@ def refuse(con: duckdb.DuckDBPyConnection, path: str | Path, replace: bool = Fal
 
 
 def publish(
-    con: duckdb.DuckDBPyConnection,
+    con: Session,
     tables: Tables,
     path: str | Path,
     about: Mapping[str, Any],
@@ -58,7 +56,7 @@ def publish(
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     write = {".duckdb": write_duckdb, ".parquet": write_parquet, ".csv": write_csv}[suffix]
     try:
-        with our_errors():
+        with translate_errors():
             write(con, tables, draft, about)
             with read(con, tables, draft, suffix) as written:
                 if prove(written) != proof:

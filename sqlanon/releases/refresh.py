@@ -13,44 +13,47 @@ stay, or it is left as it is.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.members import recall
-from sqlanon.catalog.places import database_of, is_still_there, members_of, unrefreshable
-from sqlanon.catalog.releases import Stored, Version, add_version, stored_release
-from sqlanon.engine.functions import await_report, take_report
-from sqlanon.engine.instances import key_named
-from sqlanon.engine.names import resolve, steady
-from sqlanon.engine.session import now, our_errors, run, temporary, transaction, unwrap
+from sqlanon.catalog.places import is_still_there, members_of, unrefreshable
+from sqlanon.catalog.releases import (
+    Stored,
+    Version,
+    add_version,
+    labels_without_rows,
+    stored_release,
+    update,
+)
+from sqlanon.engine.instances import enlist, key_named
+from sqlanon.engine.names import resolve, snapshot
+from sqlanon.engine.session import Session, run, temporary, transaction, translate_errors, unwrap
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError
-from sqlanon.pipeline.attribute import Attribute, attributes_of
-from sqlanon.pipeline.digests import ADDED, DIGEST, Digests, recognizing
-from sqlanon.pipeline.models import Sensitive, asked_of, sensitive_of
+from sqlanon.pipeline.digests import ADDED, DIGEST, Digests, with_digest
+from sqlanon.pipeline.models import asked_of
 from sqlanon.pipeline.plan import plan
 from sqlanon.pipeline.promises import equal_rows
+from sqlanon.pipeline.proof import Proof
+from sqlanon.pipeline.readback import Tolerance
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.proof import prove
-from sqlanon.progress.run import watch_interrupts
+from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import check_combinations
 from sqlanon.releases.measuring import measure
 from sqlanon.sqltext import name as quoted
 from sqlanon.sqltext import names, render
+from sqlanon.udfs.models import RELATIVE
 
 log = logging.getLogger("sqlanon")
 COHORT, HAS_LEFT, IS_NEW, PLACE = "sqlanon_cohort", "sqlanon_has_left", "sqlanon_is_new", "sqlanon_place"
 EVERYBODY, IS_ADDED = "sqlanon_everybody", "sqlanon_is_added"
-RELATIVE = ("t", "basic_beta", "enhanced_beta", "delta")
-"""Models that compare a class with the whole release, so that more rows elsewhere may break what was kept before."""
 
 
 def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
@@ -62,25 +65,24 @@ def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
     that is printed changes, the version is the old one.
     """
     raw = unwrap(con)
-    watch_interrupts()
-    with our_errors(), transaction(raw):
-        anon = anon_schema(raw)
-        stored = stored_release(raw, anon, name)
-        _refuse(raw, anon, stored)
+    with translate_errors(), Run(), transaction(raw):
+        catalog = Catalog.of(raw)
+        stored = stored_release(catalog, name)
+        _refuse(catalog, stored)
         if key is not None and not stored.policy.pseudonymize:
             raise PolicyError(f"There is a key, but '{stored.name}' has no pseudonyms")
         with key_named(raw, bool(stored.policy.pseudonymize), key) as token, ExitStack() as stack:
-            return _Refresh.of(raw, anon, stored, token, stack).run()
+            return _Refresh.of(catalog, stored, token, stack).run()
 
 
-def _refuse(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored) -> None:
+def _refuse(catalog: Catalog, stored: Stored) -> None:
     """Raise if the release is not one that can be refreshed."""
     again = f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}"
     if stored.kind != "view":
         raise CatalogError(f"Release '{stored.name}' is a table, a snapshot: make a view of it, or {again}")
     if (reason := unrefreshable(stored.policy, stored.source)) is not None:
         raise CatalogError(f"Release '{stored.name}' cannot be refreshed, as {reason}: {again}")
-    if not is_still_there(con, anon, stored.name):
+    if not is_still_there(catalog, stored.name):
         raise CatalogError(f"What is called '{stored.name}' now is not the release: DROP ANONYMIZED VIEW {stored.name}")
 
 
@@ -88,8 +90,7 @@ def _refuse(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored) -> None:
 class _Refresh:
     """One refresh: the people of the source and the members of the release, each knowing who came and who left."""
 
-    con: duckdb.DuckDBPyConnection
-    anon: str
+    catalog: Catalog
     stored: Stored
     key: str | None
     stack: ExitStack
@@ -97,53 +98,69 @@ class _Refresh:
     whole: Source
     source: Source
     """What the policy reads of it, and digests."""
-    attributes: tuple[Attribute, ...]
-    sensitive: tuple[Sensitive, ...]
+    reading: Reading
     columns: tuple[str, ...]
     """The columns of the release."""
     people: str
     members: str
 
     @classmethod
-    def of(
-        cls, con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: str | None, stack: ExitStack
-    ) -> _Refresh:
+    def of(cls, catalog: Catalog, stored: Stored, key: str | None, stack: ExitStack) -> _Refresh:
         """Read the source and compare it with what is stored."""
-        policy, storage = stored.policy, f"{database_of(anon)}.{stored.storage}"
-        digests = recall(con, anon, stored, key)
+        con, policy, storage = catalog.con, stored.policy, f"{catalog.database}.{stored.storage}"
+        digests = recall(catalog, stored, key)
         if digests is None:
             raise CatalogError(
                 f"View '{stored.name}' was made by a sqlanon that could not refresh: CREATE OR REPLACE ANONYMIZED VIEW"
             )
-        found = stack.enter_context(steady(con, stored.source))
+        found = stack.enter_context(snapshot(con, stored.source))
         digests.check(found, stored.name)
-        known = hierarchies(con, anon)
         source = digests.of(found, policy, key)
         columns = resolve(con, f"from {storage}").columns
-        alike = [IS_NEW, *source.spelt(policy.sensitive)]
+        alike = [IS_NEW, *source.resolve_names(policy.sensitive)]
         kept = members_of(storage)
         if _differ(con, storage, kept, columns):
             raise BrokenPromiseError(
                 f"The rows of '{stored.name}' are not those that were released: CREATE OR REPLACE ANONYMIZED VIEW"
             )
-        people = render("refresh/people.sql", people=source.relation, members=kept, alike=names(alike))
+        people = render(
+            "steps/refresh/people_and_newcomers.sql",
+            people=source.relation,
+            members=kept,
+            alike=names(alike),
+            digest=DIGEST,
+            is_new=IS_NEW,
+            place=PLACE,
+        )
         people = stack.enter_context(temporary(con, "people", people))
-        members = render("refresh/members.sql", people=people, members=kept, printed=names(stored.printed))
+        members = render(
+            "steps/refresh/members_and_leavers.sql",
+            people=people,
+            members=kept,
+            printed=names(stored.printed),
+            digest=DIGEST,
+            added=ADDED,
+            cohort=COHORT,
+            has_left=HAS_LEFT,
+        )
         return cls(
-            con,
-            anon,
+            catalog,
             stored,
             key,
             stack,
             digests,
             found,
             replace(source, relation=people),
-            attributes_of(found, policy, known, anon),
-            sensitive_of(found, policy, known, anon),
+            catalog.read(found, policy),
             columns,
             people,
             stack.enter_context(temporary(con, "members", members)),
         )
+
+    @property
+    def con(self) -> Session:
+        """The connection."""
+        return self.catalog.con
 
     @property
     def policy(self) -> Policy:
@@ -182,12 +199,9 @@ class _Refresh:
         is_added = f"({IS_NEW} and {PLACE} <= {most})"
         columns = names(self.source.columns)
         people = replace(self.source, relation=f"(select {columns}, {is_added} as {IS_ADDED} from {self.people})")
-        token = await_report()
-        policy = recognizing(self.policy)
-        planned = plan(people, policy, self.attributes, self.sensitive, token, self.key, part=IS_ADDED)
-        added = self.stack.enter_context(temporary(self.con, "added", planned.sql))
-        take_report(token)
-        return added
+        reading = replace(self.reading, policy=with_digest(self.policy), source=people)
+        planned = plan(reading, enlist(self.con, Run.active()), self.key, part=IS_ADDED)
+        return self.stack.enter_context(temporary(self.con, "added", planned.sql))
 
     def _most_alike(self) -> int | None:
         """How many new people with the same sensitive values may be released, so that all together keep the models: as
@@ -210,7 +224,7 @@ class _Refresh:
         new = f"(select *, 0 as {EVERYBODY} from {self.people} where {IS_NEW} and {PLACE} <= {most})"
         return all(
             asked.holds(run(self.con, asked.sql(new, [EVERYBODY], column))[0][0])
-            for asked, column in asked_of(self.policy, self.sensitive)
+            for asked, column in asked_of(self.policy, self.reading.sensitive)
         )
 
     def _withdrawn(self, added: str | None) -> str | None:
@@ -225,7 +239,7 @@ class _Refresh:
         broken = [
             f"select q1 as cohort from (\n{asked.classes_sql(self.members, parts, column)}\n) "
             f"where {asked.broken('reached')}"
-            for asked, column in asked_of(self.policy, self.sensitive)
+            for asked, column in asked_of(self.policy, self.reading.sensitive)
         ]
         if added is not None:
             same = (f"added.{quoted(c)} is not distinct from members.{quoted(c)}" for c in self.stored.printed)
@@ -234,8 +248,10 @@ class _Refresh:
                 f"join (select distinct {names(self.stored.printed)} from {added}) as added on {' and '.join(same)}"
             )
         sql = render(
-            "refresh/withdrawable.sql",
+            "steps/refresh/withdrawable.sql",
             members=self.members,
+            cohort=COHORT,
+            has_left=HAS_LEFT,
             k=str(self.policy.k),
             broken=" union all ".join(broken) or "select null as cohort where false",
         )
@@ -253,20 +269,20 @@ class _Refresh:
         version = self.stored.version + 1
         return f"{stay} union all select {DIGEST}, {version}, false, {names(self.columns)} from {added}"
 
-    def _prove(self, rows: str) -> dict[str, Any]:
+    def _prove(self, rows: str) -> Proof:
         """What holds of the release, and of each cohort by itself."""
         if not run(self.con, f"select 1 from {rows} limit 1"):
             raise DataError(
                 f"Nobody of '{self.stored.name}' is left in its source: DROP ANONYMIZED VIEW {self.stored.name}"
             )
-        proof = prove(self.con, rows, equal_rows(self.stored.printed), self.policy)
+        proof = prove(self.catalog, rows, equal_rows(self.stored.printed), self.policy)
         options = {option: value for option, value in self.policy.options().items() if option not in RELATIVE}
-        prove(self.con, rows, equal_rows([*self.stored.printed, ADDED]), Policy.of(options))
+        prove(self.catalog, rows, equal_rows([*self.stored.printed, ADDED]), Policy.of(options))
         return proof
 
-    def _store(self, rows: str, proof: dict[str, Any]) -> Version:
+    def _store(self, rows: str, proof: Proof) -> Version:
         con, stored = self.con, self.stored
-        storage, columns = f"{database_of(self.anon)}.{stored.storage}", names(self.columns)
+        storage, columns = f"{self.catalog.database}.{stored.storage}", names(self.columns)
         version = self._counted(rows)
         if version.version != stored.version:
             run(con, f"delete from {storage}")
@@ -276,27 +292,13 @@ class _Refresh:
             run(con, f"insert into {members} select {DIGEST}, {ADDED}, {columns} from {rows} order by {DIGEST}")
             if (
                 _differ(con, storage, members, self.columns)
-                or prove(con, storage, equal_rows(stored.printed), stored.policy) != proof
+                or prove(self.catalog, storage, equal_rows(stored.printed), stored.policy) != proof
             ):
                 raise BrokenPromiseError("A printed class is not what was verified; nothing was stored")
-            check_combinations(con, stored.name, storage, stored.source, f"from {self.whole.relation}", stored.policy)
-            add_version(con, self.anon, version)
-        metrics = self._measure(rows)
-        run(
-            con,
-            f"update {self.anon}.releases set version = $version, refreshed_at = $now, rows = $rows, proof = $proof, "
-            "metrics = $metrics, held_new = $held_new, held_deleted = $held_deleted where name = $name",
-            {
-                "version": version.version,
-                "now": now(),
-                "rows": version.rows,
-                "proof": json.dumps(proof, ensure_ascii=False),
-                "metrics": json.dumps(metrics),
-                "held_new": version.held_new,
-                "held_deleted": version.held_deleted,
-                "name": stored.name,
-            },
-        )
+            reading = replace(self.reading, source=self.whole)
+            check_combinations(self.catalog, stored.name, storage, stored.source, reading)
+            add_version(self.catalog, version)
+        update(self.catalog, version, proof, self._measure(rows))
         return version
 
     def _counted(self, rows: str) -> Version:
@@ -317,37 +319,31 @@ class _Refresh:
         columns = names(self.digests.types)
         copy = f"row_number() over (partition by {DIGEST}) as sqlanon_copy"
         released = f"select {DIGEST}, {copy} from {rows} where not {HAS_LEFT}"
-        there = (
+        present = (
             f"select {columns} from (select *, {copy} from {self.people}) as people join ({released}) as released "
             f"on released.{DIGEST} = people.{DIGEST} and released.sqlanon_copy = people.sqlanon_copy"
         )
-        source = self.stack.enter_context(temporary(self.con, "released", there))
+        source = self.stack.enter_context(temporary(self.con, "released", present))
+        there = Source(source, self.source.shown, self.digests.types, is_table=True)
         measured = measure(
-            self.con,
-            Source(source, self.source.shown, self.digests.types, is_table=True),
-            self.policy,
-            self.attributes,
+            self.catalog,
+            replace(self.reading, source=there),
             f"(select {names(self.columns)} from {rows} where not {HAS_LEFT})",
             self.stored.name,
-            self.anon,
             {},
-            is_older=True,
+            Tolerance.OLDER,
         )
-        unknown = run(
-            self.con,
-            f"select attribute from {self.anon}.release_labels where release = $1 "
-            f"group by attribute having sum(rows) < (select count(*) from {source}) order by attribute",
-            [self.stored.name],
-        )
+        ((people,),) = run(self.con, f"select count(*) from {source}")
+        unknown = labels_without_rows(self.catalog, self.stored.name, people)
         if unknown:
             raise HierarchyError(
-                f"Column '{unknown[0][0]}' of '{self.stored.name}' prints labels that its hierarchy no longer has: "
+                f"Column '{unknown[0]}' of '{self.stored.name}' prints labels that its hierarchy no longer has: "
                 f"CREATE OR REPLACE ANONYMIZED VIEW, or bring the hierarchy back"
             )
         return measured
 
 
-def _differ(con: duckdb.DuckDBPyConnection, one: str, other: str, columns: Sequence[str]) -> bool:
+def _differ(con: Session, one: str, other: str, columns: Sequence[str]) -> bool:
     """Have two tables different rows in these columns?"""
     listed = names(columns)
     pairs = ((one, other), (other, one))

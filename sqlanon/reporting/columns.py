@@ -8,20 +8,19 @@ over what it covers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-import duckdb
 import numpy as np
 
-from sqlanon.engine.session import run
+from sqlanon.engine.session import Session, run
 from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import encoding_ctes
-from sqlanon.pipeline.readback import box_ctes, counts, known
-from sqlanon.pipeline.source import Source
+from sqlanon.pipeline.encode import Held, measured_encoding
+from sqlanon.pipeline.readback import Tolerance, box_ctes, counts, known
+from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import render, with_ctes
 
 BINS = 12
@@ -64,27 +63,27 @@ class Column:
     bars: Bars | None
 
 
-Bin = tuple[str, Callable[[Any, Any], Any]]
-
-
 def column_of(
-    con: duckdb.DuckDBPyConnection,
-    source: Source,
+    con: Session,
+    reading: Reading,
     attribute: Attribute,
     release: str | None,
-    least: int,
-    may_lack_rows: bool = False,
+    tolerance: Tolerance = Tolerance.EXACT,
+    held: Held | None = None,
 ) -> Column:
-    """What became of an attribute of the source in a release; `least` is the rows that a bar must hold. Without a
-    release only the distribution of the source is looked at."""
-    ctes = encoding_ctes(source, (attribute,))
+    """What became of an attribute of the source in a release. A bar holds k rows or more. Without a release only the
+    distribution of the source is looked at."""
+    alone, least = replace(reading, attributes=(attribute,)), reading.policy.k
+    ctes = measured_encoding(alone, held=held)
     # The labels need a release; where there is none, nothing is printed.
-    printed_at = release if release is not None else f"(from {source.relation} limit 0)"
-    ctes += box_ctes(source, (attribute,), printed_at, lacking=() if may_lack_rows else None)
+    printed_at = release if release is not None else f"(from {reading.source.relation} limit 0)"
+    ctes += box_ctes(alone, printed_at, tolerance=tolerance)
     asked = {"counts": counts(attribute), "domain": attribute.domain, "nodes": attribute.nodes}
-    labels = known(attribute) if release is not None else f"({render('report/no_labels.sql')})"
-    ((held, printed, nodes),) = run(con, with_ctes(ctes, render("report/column.sql", **asked, labels=labels)))
-    held, printed, nodes = held or [], printed or [], nodes or []
+    labels = known(attribute) if release is not None else f"({render('steps/report/no_labels.sql')})"
+    ((rows_held, printed, nodes),) = run(
+        con, with_ctes(ctes, render("steps/report/column.sql", **asked, labels=labels))
+    )
+    rows_held, printed, nodes = rows_held or [], printed or [], nodes or []
     rows = sum(label["rows"] for label in printed)
     loss = unchanged = None
     if release is not None and rows:
@@ -92,7 +91,9 @@ def column_of(
         unchanged = sum(label["rows"] for label in printed if not label["is_modified"]) / rows
     is_range = attribute.is_range
     kind = attribute.family.name if is_range else attribute.hierarchy.name if attribute.hierarchy else "no hierarchy"
-    bars = _range_bars(held, printed, attribute, least) if is_range else _tree_bars(held, printed, nodes, least)
+    bars = (
+        _range_bars(rows_held, printed, attribute, least) if is_range else _tree_bars(rows_held, printed, nodes, least)
+    )
     return Column(attribute.column, kind, loss, unchanged, _steps(printed, rows, is_range), bars)
 
 

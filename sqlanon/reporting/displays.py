@@ -7,7 +7,6 @@ from html import escape
 from typing import Any
 
 from sqlanon import wording
-from sqlanon.policy import words
 from sqlanon.releases.release import Release
 
 TABLE = "border-collapse: collapse; text-align: left"
@@ -30,18 +29,20 @@ def release_html(release: Release) -> str:
 
 def _title(release: Release) -> str:
     """Its name and the property that was verified when it was made."""
-    are_people = release.policy.entity is not None
-    return f"{release.name or 'release'}: {words.property_of(release.policy, release.proof['k'], are_people)}"
+    policy = release.policy
+    return f"{release.name or 'release'}: {policy.kind.claim(policy, release.proof.k)}"
 
 
 def release_facts(release: Release) -> list[tuple[str, str]]:
     """What a release is, a name and a value each."""
     proof, measured, policy = release.proof, release.measured, release.policy
-    told = [("verified", f"{proof['property']}, k = {proof['k']} (asked {policy.k}) when it was made")]
+    told = [("verified", f"{proof.property}, k = {proof.k} (asked {policy.k}) when it was made")]
     for model in dict.fromkeys(("l", "t", *policy.models)):
         asked = f" (asked {policy.models[model]:g})" if model in policy.models else ""
-        told += [(model, f"{reached:.3g}{asked} in {column}") for column, reached in proof.get(model, {}).items()]
-    told.append(("rows", f"{proof['rows']:,} in {wording.plural(proof['classes'], 'class', 'classes')}"))
+        told += [
+            (model, f"{reached:.3g}{asked} in {column}") for column, reached in proof.models.get(model, {}).items()
+        ]
+    told.append(("rows", f"{proof.rows:,} in {wording.plural(proof.classes, 'class', 'classes')}"))
     if "gcp" in measured:
         bound = f", nobody can lose less than {measured['lower_bound']:.1%}" if "lower_bound" in measured else ""
         told.append(("lost", f"{measured['gcp']:.1%} (GCP){bound}"))
@@ -60,7 +61,7 @@ def release_dict(release: Release) -> dict[str, Any]:
         "table": release.table,
         "printed": list(release.printed),
         "policy": release.policy.options(),
-        "proof": release.proof,
+        "proof": release.proof.as_dict(),
         "metrics": release.metrics(),
     }
 
@@ -77,17 +78,19 @@ def summary(release: Release) -> str:
     """The proof and the loss in a line."""
     proof, metrics = release.proof, release.metrics()
     shown = ("l", *(model for model in release.policy.models if model != "l"))
-    diversity = "".join(f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.get(m, {}).items())
+    diversity = "".join(
+        f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.models.get(m, {}).items()
+    )
     lost = ""
     if "lower_bound" in metrics:
         lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
-    elif release.policy.population is not None:
+    elif release.policy.kind.counts == "people":
         lost = f"; lost {metrics['gcp']:.1%} (GCP)"
-    classes = f"k = {proof['k']} in {proof['classes']:,} classes{diversity}"
+    classes = f"k = {proof.k} in {proof.classes:,} classes{diversity}"
     if release.suppressed:
-        left_out = proof.get("left_out", 0)
+        left_out = proof.left_out or 0
         how = f", {left_out:,} of them left out" if left_out else ""
         classes += f", {release.suppressed:,} rows suppressed{how}"
-    if proof["property"] != "k-anonymity":
-        classes = f"{proof['property']}, {classes}"
-    return f"verified on {proof['rows']:,} printed rows: {classes}{lost}"
+    if proof.property != "k-anonymity":
+        classes = f"{proof.property}, {classes}"
+    return f"verified on {proof.rows:,} printed rows: {classes}{lost}"

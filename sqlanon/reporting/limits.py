@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sqlanon.policy.policy import Policy
-from sqlanon.udfs.methods import METHODS
 from sqlanon.wording import listed
 
 
-def limits(policy: Policy, proof: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a release under this policy does not protect from: a name for it, and what it means here."""
-    method = METHODS[policy.method]
+def limits(policy: Policy, least: float | None) -> list[tuple[str, str]]:
+    """What a release under this policy does not protect from: a name for it, and what it means here.
+
+    `least` is the smallest l that a sensitive column reaches, if that is known.
+    """
     told: list[tuple[str, str]] = []
-    if method.is_exact:
+    if policy.kind.prints_exact:
         told.append(
             (
                 "Being recognized",
@@ -22,7 +20,6 @@ def limits(policy: Policy, proof: Mapping[str, Any]) -> list[tuple[str, str]]:
             )
         )
     elif policy.sensitive and not policy.models:
-        least = min(proof.get("l", {}).values(), default=None)
         reason = "Nothing was asked of the sensitive columns"
         if least is not None and least <= 1:
             reason += ", and in at least one class everybody has the same value, so that nobody needs to be singled out"
@@ -59,7 +56,7 @@ def limits(policy: Policy, proof: Mapping[str, Any]) -> list[tuple[str, str]]:
             "each. sqlanon audit counts that for stored releases.",
         )
     )
-    if policy.ranges == "text" and policy.represent == "closure" and not method.is_exact:
+    if policy.ranges == "text" and policy.represent == "closure" and not policy.kind.prints_exact:
         told.append(
             (
                 "Extreme values",

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from sqlanon import wording
-from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.session import run, unwrap
 from sqlanon.errors import CatalogError, not_one_of
 from sqlanon.sqltext import render
@@ -127,12 +127,12 @@ def _lasts(depths: Sequence[int]) -> tuple[bool, ...]:
 def show_hierarchy(con: Any, name: str) -> Outline:
     """A stored hierarchy to look at: as a tree in a terminal and in a notebook."""
     raw = unwrap(con)
-    anon = anon_schema(raw)
+    anon = Catalog.of(raw).schema
     asked = f"select name, kind, settings, height, leaves from {anon}.hierarchies where lower(name) = lower($1)"
     rows = run(raw, asked, [name])
     if not rows:
         known = [row[0] for row in run(raw, f"select name from {anon}.hierarchies order by name")]
         raise CatalogError(not_one_of("hierarchy", name, known, "hierarchies"))
     stored, kind, settings, height, leaves = rows[0]
-    nodes = run(raw, render("hierarchy/outline.sql", anon=anon), [stored])
+    nodes = run(raw, render("steps/report/outline.sql", anon=anon), [stored])
     return Outline(stored, kind, json.loads(settings), height, leaves, tuple(nodes))

@@ -11,16 +11,15 @@ from typing import Any
 from sqlanon import wording
 from sqlanon.drawing import theme
 from sqlanon.drawing.svg import Picture
-from sqlanon.engine.frames import naming
+from sqlanon.engine.frames import registered
 from sqlanon.engine.session import unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.policy import words
-from sqlanon.privacy.check_sql import Proof
+from sqlanon.privacy.check_sql import Verified
 from sqlanon.releases.release import Release
 from sqlanon.reporting import figures, limits
 from sqlanon.reporting.facts import Facts, facts_of_release, facts_of_table
 from sqlanon.sqltext import query_or_none
-from sqlanon.udfs.methods import METHODS
 from sqlanon.version import __version__
 
 STYLE = (Path(__file__).resolve().parent / "report.css").read_text(encoding="utf-8")
@@ -39,7 +38,7 @@ def report(con: Any, table: Any, quasi: Sequence[str], path: str | Path, k: int 
     with hierarchies and ranges as in a policy: then it also tells what was lost.
     """
     require_writable(Path(path))
-    with naming(unwrap(con)) as named:
+    with registered(unwrap(con)) as named:
         if not isinstance(table, str):
             options = {"shown": "a frame"} | options
         if options.get("source") is not None:
@@ -205,7 +204,7 @@ def _number(value: float) -> str:
     return f"{value:.3g}" if value != int(value) else f"{value:.0f}"
 
 
-def _reached(proof: Proof) -> str:
+def _reached(proof: Verified) -> str:
     return "–" if proof.reached is None else "∞" if proof.reached == float("inf") else _number(proof.reached)
 
 
@@ -249,7 +248,7 @@ def _bound_in_words(facts: Facts) -> str:
 
 def _risk(facts: Facts) -> str:
     """Who could be found again, by whom, with what chance."""
-    if METHODS[facts.policy.method].is_exact:
+    if facts.policy.kind.prints_exact:
         told = "Everybody who is known by the quasi-identifiers can be found: they are printed as they are."
         hidden = "What is hidden is which sensitive value is whose."
         return _section("Who could be found again", f"<p>{told} {hidden}</p>", "card")
@@ -283,9 +282,9 @@ def _chance(share: float | None) -> str:
 
 
 def _limits(facts: Facts) -> str:
-    proof = {"l": {p.column: p.reached for p in facts.proofs if p.model == "l" and p.reached is not None}}
+    least = min((p.reached for p in facts.proofs if p.model == "l" and p.reached is not None), default=None)
     items = "".join(
-        f"<li><strong>{escape(name)}.</strong> {escape(said)}</li>" for name, said in limits.limits(facts.policy, proof)
+        f"<li><strong>{escape(name)}.</strong> {escape(said)}</li>" for name, said in limits.limits(facts.policy, least)
     )
     return _section("What this does not protect from", f'<ul class="limits">{items}</ul>', "card")
 

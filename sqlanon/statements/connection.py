@@ -6,9 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import duckdb
-
 from sqlanon.engine.opening import open_database
+from sqlanon.engine.session import Relation, Session
 from sqlanon.errors import SqlanonError
 from sqlanon.install import load
 from sqlanon.statements.execute import execute_statement
@@ -33,7 +32,7 @@ def connect(path: str | Path = ":memory:", **config: Any) -> Connection:
 class Connection:
     """DuckDB's connection, `.duckdb`, and sqlanon's statements in execute, sql and query."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, con: Session) -> None:
         self.duckdb = con
 
     def execute(self, query: Any, parameters: Any = None) -> Connection:
@@ -42,7 +41,7 @@ class Connection:
             self.duckdb.execute(sql, parameters)
         return self
 
-    def sql(self, query: Any, *, alias: str = "", params: Any = None) -> duckdb.DuckDBPyRelation | None:
+    def sql(self, query: Any, *, alias: str = "", params: Any = None) -> Relation | None:
         """Run statements; the last one's rows as a relation."""
         relation = None
         for sql in self._run_all_but_plain_last(query, params):

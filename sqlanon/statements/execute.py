@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.hierarchies import create_hierarchy, drop_hierarchy
 from sqlanon.engine.files import ABOUT_TYPES
 from sqlanon.engine.names import resolve
+from sqlanon.engine.session import Session
 from sqlanon.errors import PolicyError
 from sqlanon.policy.options import ROLES
 from sqlanon.policy.policy import Policy
@@ -26,11 +25,11 @@ from sqlanon.statements.parse import (
 )
 
 
-def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> str:
+def execute_statement(con: Session, statement: Statement) -> str:
     """Carry out a statement of ours; the SQL that answers it (a plain one's own text)."""
     if isinstance(statement, Plain):
         return statement.sql
-    anon = anon_schema(con)
+    anon = Catalog.of(con).schema
     if isinstance(statement, CreateRelease):
         policy = Policy.of(statement.options)
         _refuse_columns_without_role(con, statement.select, policy)
@@ -42,11 +41,11 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
             kind=statement.kind,
             replace=statement.replace,
         )
-        proof, diversity = release.proof, literal(release.proof.get("l", {}))
+        proof, diversity = release.proof, literal(release.proof.models.get("l", {}))
         gcp = literal(release.measured.get("gcp"))
         return (
-            f"select {literal(release.name)} as release, {proof['rows']} as rows, {proof['classes']} as classes, "
-            f"{proof['k']} as k, {diversity}::map(varchar, double) as l, {gcp}::double as gcp"
+            f"select {literal(release.name)} as release, {proof.rows} as rows, {proof.classes} as classes, "
+            f"{proof.k} as k, {diversity}::map(varchar, double) as l, {gcp}::double as gcp"
         )
     if isinstance(statement, DropRelease):
         drop_release(con, statement.name, kind=statement.kind, missing_ok=statement.missing_ok)
@@ -65,7 +64,7 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
     return f"select {literal(statement.name)} as dropped"
 
 
-def _refuse_columns_without_role(con: duckdb.DuckDBPyConnection, select: str, policy: Policy) -> None:
+def _refuse_columns_without_role(con: Session, select: str, policy: Policy) -> None:
     roles = {fold(column) for role in ROLES for column in getattr(policy, role)} | {fold(policy.entity or "")}
     without = [column for column in resolve(con, select).columns if fold(column) not in roles]
     if without:

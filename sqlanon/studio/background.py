@@ -162,7 +162,7 @@ class Job:
     def cancel(self) -> None:
         """Stop it, wherever it is: in a core, in a query, or while it waits."""
         self.is_cancelled = True
-        self.watch.stop()
+        self.watch.cancel()
         connection = self.connection
         if connection is not None:
             connection.interrupt()

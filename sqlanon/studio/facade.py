@@ -5,8 +5,7 @@ The other files of the studio import from here only, so that a page can do nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -15,7 +14,6 @@ import sqlanon
 from sqlanon import samples
 from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
 from sqlanon.policy import toml as tomltext
-from sqlanon.progress import run as progress
 from sqlanon.reporting.columns import Column
 from sqlanon.reporting.facts import Facts, facts_of_release
 from sqlanon.reporting.figures import size_bins
@@ -49,37 +47,19 @@ __all__ = [
     "samples",
     "size_bins",
     "toml_text",
-    "watched",
 ]
 
 
-class Watch:
+class Watch(sqlanon.Run):
     """One run as its owner sees it: what it reports, and a way to stop it from another thread."""
 
     def __init__(self, heard: Heard) -> None:
-        self.heard = heard
-        self._stopwatch: progress.Stopwatch | None = None
-        self._is_stopped = False
+        super().__init__(self._hear)
+        self._heard = heard
 
-    def stop(self) -> None:
-        """Make the run end at its next report."""
-        self._is_stopped = True
-        if self._stopwatch is not None:
-            self._stopwatch.limit = 0
-
-    def hear(self, method: str, done: int, total: int, facts: dict[str, float]) -> None:
+    def _hear(self, method: str, done: int, total: int, facts: dict[str, float]) -> None:
         """Pass a report on."""
-        self.heard(done / total if total else 0.0, facts.get("loss"))
-
-
-@contextmanager
-def watched(watch: Watch) -> Iterator[None]:
-    """Report to the watch what is made meanwhile by this thread."""
-    with progress.timed() as stopwatch, progress.listening(watch.hear):
-        watch._stopwatch = stopwatch
-        if watch._is_stopped:
-            stopwatch.limit = 0
-        yield
+        self._heard(done / total if total else 0.0, facts.get("loss"))
 
 
 def toml_text(options: dict[str, Any], define: dict[str, dict[str, Any]]) -> str:

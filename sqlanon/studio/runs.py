@@ -16,7 +16,7 @@ import duckdb
 import sqlanon
 from sqlanon.studio.background import Job
 from sqlanon.studio.draft import Draft
-from sqlanon.studio.facade import Facts, Policy, Release, facts_of_release, quoted, watched
+from sqlanon.studio.facade import Facts, Policy, Release, facts_of_release, quoted
 from sqlanon.studio.looking import Profile
 from sqlanon.studio.workspace import Source, Workspace
 
@@ -122,7 +122,7 @@ def make(job: Job, source: Source, draft: Draft, prefix: str, shelf: Shelf, runs
             job.connection = con
             policy = shelf.bind(con, draft, prefix)
             job.step = "Anonymizing"
-            with watched(job.watch):
+            with job.watch:
                 release = sqlanon.anonymize(con, source.asked, policy=policy)
             job.check()
             job.step, job.share = "Verified. Measuring", 1.0
@@ -163,7 +163,7 @@ def store(job: Job, source: Source, draft: Draft, prefix: str, wanted: Wanted) -
         for hierarchy, definition in draft.define(prefix).items():
             sqlanon.create_hierarchy(con, hierarchy, **definition, replace=True)
         job.step = "Anonymizing in the database"
-        with watched(job.watch):
+        with job.watch:
             return sqlanon.anonymize(
                 con,
                 source.stored_as,
@@ -185,6 +185,6 @@ def publish(job: Job, source: Source, result: Result, path: Path, replace: bool)
 def report(job: Job, source: Source, result: Result, path: Path) -> Path:
     """Write the report."""
     job.step = f"Writing {path.name}"
-    with source.workspace.gate.reading(PATIENT), result.lock, watched(job.watch):
+    with source.workspace.gate.reading(PATIENT), result.lock, job.watch:
         job.connection = result.release.con
         return result.release.report(path)

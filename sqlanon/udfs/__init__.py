@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-_CHECKOUT = Path(__file__).resolve().parents[2] / "udfs"
+_ROOT = Path(__file__).resolve().parents[2]
 
-if not (Path(__file__).parent / "problem.py").exists():
-    __path__ = [str(_CHECKOUT)]
+if (_ROOT / "udfs" / "problem.py").exists() and (_ROOT / "pyproject.toml").exists():
+    __path__ = [str(_ROOT / "udfs")]

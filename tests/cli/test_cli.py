@@ -179,9 +179,9 @@ def test_methods_lists_every_method_with_its_paper(capsys: pytest.CaptureFixture
 
 
 def test_help_waits_for_no_database_and_no_core() -> None:
-    code = "import sys, sqlanon.cli; sqlanon.cli.parser(()).format_help(); print(*sorted(sys.modules))"
+    code = "import sys, sqlanon.cli.main; sqlanon.cli.main.parser(()).format_help(); print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "sqlanon.cli" in loaded
+    assert "sqlanon.cli.main" in loaded
     assert not {"duckdb", "numpy", "pyarrow", "pandas", "sqlglot"} & set(loaded)
 
 

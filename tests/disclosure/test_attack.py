@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +21,12 @@ from sqlanon.errors import CatalogError, DataError, PolicyError
 Con = duckdb.DuckDBPyConnection
 
 
-@pytest.fixture(scope="module")
-def loaded() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        sqlanon.create_hierarchy(connection, "zip", prefix=True)
-        connection.execute(
-            "create table people as select cast(1000 + hash(i) % 400 as varchar) as zip, "
-            "cast(20 + hash(1000 + i) % 70 as integer) as age, 'i' || hash(2000 + i) % 6 as illness "
-            "from range(200) r(i)"
-        )
-        yield connection
-
-
-@pytest.fixture
-def con(loaded: Con) -> Iterator[Con]:
-    """What a test does is taken back after it."""
-    loaded.begin()
-    yield loaded
-    loaded.rollback()
+@pytest.fixture(autouse=True)
+def people(con: Con, zip_prefixes: None) -> None:
+    con.execute(
+        "create table people as select cast(1000 + hash(i) % 400 as varchar) as zip, "
+        "cast(20 + hash(1000 + i) % 70 as integer) as age, 'i' || hash(2000 + i) % 6 as illness from range(200) r(i)"
+    )
 
 
 def the(found: Attacks, attack: str, column: str | None = None) -> Attack:

@@ -1,6 +1,6 @@
 """Frames go in where a table's name does, and come out again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -25,14 +25,11 @@ ROWS = {
 ASKED: dict[str, Any] = {"quasi": ["age", "zip"], "k": 3, "sensitive": ["diagnosis"], "method": "kacpc"}
 
 
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
-        sqlanon.load(con)
-        con.register("given", pa.table(ROWS))
-        con.execute("create table patients as from given")
-        con.unregister("given")
-        yield con
+@pytest.fixture(autouse=True)
+def patients(con: duckdb.DuckDBPyConnection) -> None:
+    con.register("given", pa.table(ROWS))
+    con.execute("create table patients as from given")
+    con.unregister("given")
 
 
 def pandas_frame(con: duckdb.DuckDBPyConnection) -> Any:
@@ -108,7 +105,7 @@ def test_a_stored_release_says_that_its_source_was_a_frame(con: duckdb.DuckDBPyC
     asked = ASKED | {"sensitive": [], "method": "nonhomogeneous"}
     release = sqlanon.anonymize(con, pd.DataFrame(ROWS), name="public", **asked)
     assert con.execute("select source from anon.releases").fetchall() == [("<frame>",)]
-    assert release.verify()["k"] == 3  # this one still holds the frame
+    assert release.verify().k == 3  # this one still holds the frame
     assert "4350" not in repr(release)
     con.execute('create table "<frame>" as from patients')  # not what it was made from
     with pytest.raises(CatalogError, match="made from a frame, which has no name"):

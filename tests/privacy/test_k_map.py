@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -21,14 +20,10 @@ Con = duckdb.DuckDBPyConnection
 QUASI = ["age", "zip"]
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    con = duckdb.connect()
-    sqlanon.load(con)
+@pytest.fixture(autouse=True)
+def voters(con: Con) -> None:
     con.execute("create table voters as select 20 + i % 60 as age, '43' || (10 + i % 7) as zip from range(600) t(i)")
     con.execute("create table sick as select age, zip, 'flu' as diagnosis from voters where age in (25, 70) limit 6")
-    yield con
-    con.close()
 
 
 def people_inside(con: Con, table: str) -> list[int]:
@@ -47,9 +42,9 @@ def people_inside(con: Con, table: str) -> list[int]:
 @pytest.mark.parametrize("method", ["auto", "kaca", "mondrian", "datafly", "kacpc", "incognito"])
 def test_every_class_covers_k_people_though_it_holds_fewer_rows(con: Con, method: str) -> None:
     release = sqlanon.anonymize(con, "sick", QUASI, 8, population="voters", method=method, keep=["diagnosis"])
-    assert release.proof["property"] == "k-map"
-    assert release.proof["rows"] == 6
-    assert release.proof["k"] == min(people_inside(con, release.table)) >= 8
+    assert release.proof.property == "k-map"
+    assert release.proof.rows == 6
+    assert release.proof.k == min(people_inside(con, release.table)) >= 8
     assert release.verify() == release.proof
     assert 0 <= release.metrics()["gcp"] <= 1
     if method not in ("datafly", "incognito"):
@@ -105,7 +100,7 @@ def test_company_that_nobody_needs_does_not_widen_a_class(con: Con) -> None:
     ((label,),) = release.con.execute(f"from {release.table}").fetchall()
     low, high = map(int, label.strip("[]").split("-"))
     assert low <= 50 <= high
-    assert high - low + 1 == release.proof["k"] == 4
+    assert high - low + 1 == release.proof.k == 4
 
 
 def test_rows_that_the_population_lacks_count_as_people_and_are_told(
@@ -114,7 +109,7 @@ def test_rows_that_the_population_lacks_count_as_people_and_are_told(
     con.execute("insert into sick values (999, '4310', 'flu')")
     with caplog.at_level(logging.WARNING, "sqlanon"):
         release = sqlanon.anonymize(con, "sick", QUASI, 3, population="from voters", keep=["diagnosis"])
-    assert release.proof["outside_population"] == 1
+    assert release.proof.outside_population == 1
     assert "The population lacks 1 of the source's rows" in caplog.text
 
 
@@ -131,7 +126,7 @@ def test_it_works_with_hierarchies_and_snapped_ranges_and_is_published_as_what_i
     assert release.publish(tmp_path / "out.duckdb")["property"] == "k-map"
     options = "hierarchies := MAP {'zip': 'zip'}, ranges := 'snapped', source := 'sick'"
     ((k,),) = con.execute(f"select anon.k_map('public', ['age', 'zip'], 'voters', {options})").fetchall()
-    assert k == release.proof["k"] >= 30
+    assert k == release.proof.k >= 30
 
 
 def test_the_option_works_in_statements_toml_and_on_the_command_line(tmp_path: Path) -> None:

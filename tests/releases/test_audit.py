@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import rows
 
 import sqlanon
 from sqlanon.cli.main import main
@@ -24,21 +24,14 @@ SQUARE = [(age, code, f"illness {age // 2} {code // 2}") for age in range(6) for
 """Of each age and in each zip there are six people, but only two with one illness."""
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        fill(connection, SQUARE)
-        yield connection
+@pytest.fixture(autouse=True)
+def people(con: Con) -> None:
+    fill(con, SQUARE)
 
 
 def fill(con: Con, people: list[tuple[int, int, str]]) -> None:
     con.execute("create table people (age integer, zip integer, illness varchar)")
     con.executemany("insert into people values (?, ?, ?)", people)
-
-
-def rows(con: Con, sql: str) -> list[tuple[Any, ...]]:
-    return con.execute(sql).fetchall()
 
 
 def make(con: Con, name: str | None, quasi: list[str], source: str = "people", **options: Any) -> sqlanon.Release:

@@ -14,7 +14,7 @@ from sqlanon import samples
 from sqlanon.catalog.catalog import anon_schema
 from sqlanon.catalog.hierarchies import hierarchies
 from sqlanon.cli.main import main
-from sqlanon.comparison import charts
+from sqlanon.drawing import theme
 from sqlanon.engine.names import resolve
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.pipeline.attribute import attributes_of
@@ -27,14 +27,7 @@ from sqlanon.udfs.methods import METHODS
 
 QUASI = ["age", "zip", "sex"]
 
-
-@pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
-    samples.create(con, "patients")
-    sqlanon.create_hierarchy(con, "zip", prefix=True)
-    return con
+pytestmark = pytest.mark.usefixtures("patients", "zip_prefixes")
 
 
 def public(con: duckdb.DuckDBPyConnection, **options: object) -> sqlanon.Release:
@@ -190,13 +183,6 @@ def test_a_comparison_that_was_run_is_shown(con: duckdb.DuckDBPyConnection) -> N
     assert "From the stored comparison of 2 methods" in html_page(facts_of_release(release, curve=False))
 
 
-@pytest.fixture(scope="module")
-def shared() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
-    return con
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     values=st.lists(st.one_of(st.none(), st.integers(-30, 300)), min_size=4, max_size=40),
@@ -250,7 +236,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
         raise SqlanonError("Pictures need matplotlib: pip install 'sqlanon[report]'")
 
     release = public(con)
-    monkeypatch.setattr(charts, "require_matplotlib", missing)
+    monkeypatch.setattr(theme, "require_matplotlib", missing)
     with pytest.raises(SqlanonError, match=r"pip install 'sqlanon\[report\]'"):
         release.report(tmp_path / "report.html")
 

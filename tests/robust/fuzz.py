@@ -198,7 +198,7 @@ def check_release(con: sqlanon.Connection, release: sqlanon.Release, size: int) 
         raise Wrong("verifying again finds something else")
     described = [row[0] for row in con.execute(f"describe from {release.table}").fetchall()]
     rows = con.execute(f"select columns(*)::varchar from {release.table}").fetchall()
-    left_out = release.proof.get("left_out", 0)
+    left_out = release.proof.left_out or 0
     if len(rows) != size - left_out:
         raise Wrong(f"{size} rows became {len(rows)}, and {left_out} are said to be left out")
     if not method.is_homogeneous or policy.population is not None:

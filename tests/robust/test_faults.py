@@ -121,7 +121,7 @@ def test_too_little_memory_is_a_clear_error_and_nothing_is_lost(tmp_path: Path, 
         assert "\n" not in str(caught.value)
         assert con.execute("select name from anon.releases").fetchall() == [("old",)]
     with sqlanon.connect(path) as con:
-        assert sqlanon.open_release(con, "old").verify()["rows"] == 150_000
+        assert sqlanon.open_release(con, "old").verify().rows == 150_000
 
 
 def test_a_file_that_may_not_be_written_is_a_clear_error(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_release_whose_table_was_changed_says_so_and_can_be_made_again(tmp_pat
             release.df()
         assert list(tmp_path.iterdir()) == []
         sqlanon.anonymize(con, "people", QUASI, 5, name="old", replace=True, **OPTIONS)
-        assert sqlanon.open_release(con, "old").verify()["rows"] == 60
+        assert sqlanon.open_release(con, "old").verify().rows == 60
 
 
 UDF = "Python exception occurred while executing the UDF: "

@@ -8,14 +8,10 @@ from typing import Any
 
 import duckdb
 import pytest
+from asking import Client
 
 import sqlanon
 from sqlanon import samples
-
-pytest.importorskip("httpx", reason="no httpx here: pip install 'sqlanon[test]'")
-pytest.importorskip("starlette", reason="no starlette here: pip install 'sqlanon[studio]'")
-from asking import Client
-
 from sqlanon.studio.serving import Server
 from sqlanon.studio.state import Studio
 
@@ -63,7 +59,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Client]]:
 
 
 @pytest.fixture
-def patients(opened: Callable[..., Client], hospital: Path) -> Client:
+def clinic(opened: Callable[..., Client], hospital: Path) -> Client:
     """A studio on the hospital's database, with the session."""
     return opened(hospital).enter()
 

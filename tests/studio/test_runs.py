@@ -77,43 +77,43 @@ def test_progress_is_of_the_run_itself(census: Client) -> None:
     census.wait(5)
 
 
-def test_old_runs_are_dropped_from_memory(patients: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_runs_are_dropped_from_memory(clinic: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "KEPT", 2)
-    patients.get("/t/patients/data")
-    patients.post("/t/patients/columns/suggest")
+    clinic.get("/t/patients/data")
+    clinic.post("/t/patients/columns/suggest")
     for k in ("2", "3", "4"):
-        patients.post("/t/patients/run", {"k": "other", "k_other": k, "effort": "fast"})
-        assert patients.wait().problem is None
-    assert [result.number for result in patients.server.studio.desks["patients"].runs] == [2, 3]
-    assert patients.get("/t/patients/result?run=1").status_code == 404
+        clinic.post("/t/patients/run", {"k": "other", "k_other": k, "effort": "fast"})
+        assert clinic.wait().problem is None
+    assert [result.number for result in clinic.server.studio.desks["patients"].runs] == [2, 3]
+    assert clinic.get("/t/patients/result?run=1").status_code == 404
 
 
-def test_a_hierarchy_that_is_edited_does_not_change_an_earlier_run(patients: Client) -> None:
-    patients.get("/t/patients/data")
-    patients.post("/t/patients/columns", {"role-1": "quasi", "role-2": "quasi"})
+def test_a_hierarchy_that_is_edited_does_not_change_an_earlier_run(clinic: Client) -> None:
+    clinic.get("/t/patients/data")
+    clinic.post("/t/patients/columns", {"role-1": "quasi", "role-2": "quasi"})
     for way in ({"way": "prefix"}, {"way": "rows", "rows": "\n".join(f"{zip_}\t*" for zip_ in ZIPS)}):
-        patients.post("/t/patients/hierarchies/2", way)
-        patients.post("/t/patients/run", {"k": "5", "effort": "fast"})
-        assert patients.wait().problem is None
-    first, second = patients.server.studio.desks["patients"].runs
+        clinic.post("/t/patients/hierarchies/2", way)
+        clinic.post("/t/patients/run", {"k": "5", "effort": "fast"})
+        assert clinic.wait().problem is None
+    first, second = clinic.server.studio.desks["patients"].runs
     assert first.policy.hierarchies["zip"] != second.policy.hierarchies["zip"]
-    patients.post("/t/patients/release/publish", {"file": "first.csv", "run": "1"})
-    assert patients.wait().problem is None
-    patients.post("/t/patients/release/report", {"file": "first.html", "run": "1"})
-    assert patients.wait().problem is None
+    clinic.post("/t/patients/release/publish", {"file": "first.csv", "run": "1"})
+    assert clinic.wait().problem is None
+    clinic.post("/t/patients/release/report", {"file": "first.html", "run": "1"})
+    assert clinic.wait().problem is None
 
 
 ZIPS = ("4350", "4352", "4355", "4361", "4364", "4410", "4413", "4420", "4427")
 
 
-def test_pages_answer_while_a_release_is_stored(patients: Client) -> None:
-    patients.get("/t/patients/data")
-    patients.post("/t/patients/columns/suggest")
-    workspace = patients.server.studio.workspaces[0]
+def test_pages_answer_while_a_release_is_stored(clinic: Client) -> None:
+    clinic.get("/t/patients/data")
+    clinic.post("/t/patients/columns/suggest")
+    workspace = clinic.server.studio.workspaces[0]
     with workspace.writing("a test"):
         for step in ("data", "columns", "hierarchies", "promise", "result", "release"):
             start = time.monotonic()
-            answer = patients.get(f"/t/patients/{step}")
+            answer = clinic.get(f"/t/patients/{step}")
             assert answer.status_code == 200, step
             assert time.monotonic() - start < 1.0
 

@@ -24,8 +24,8 @@ from sqlanon.studio.security import COOKIE
 from sqlanon.studio.workspace import Workspace
 
 
-def test_it_binds_this_machine_only_and_has_no_host_option(patients: Client) -> None:
-    assert patients.server.socket.getsockname()[0] == "127.0.0.1"
+def test_it_binds_this_machine_only_and_has_no_host_option(clinic: Client) -> None:
+    assert clinic.server.socket.getsockname()[0] == "127.0.0.1"
     assert "--host" not in parser(["studio"]).format_help()
     with pytest.raises(SystemExit):
         parser(["studio"]).parse_args(["studio", "--host", "0.0.0.0"])
@@ -63,67 +63,67 @@ def test_nothing_is_answered_without_the_session(opened: Callable[..., Client], 
     assert client.ask("GET", f"{client.base}/").status_code == 403
 
 
-def test_everything_lives_below_a_path_that_cannot_be_guessed(patients: Client) -> None:
-    assert len(patients.base) >= 32
-    for path in ("/", "/static/studio.css", "/t/patients/data", f"{patients.base[:-1]}x/", patients.base):
-        assert patients.ask("GET", path).status_code == 404
+def test_everything_lives_below_a_path_that_cannot_be_guessed(clinic: Client) -> None:
+    assert len(clinic.base) >= 32
+    for path in ("/", "/static/studio.css", "/t/patients/data", f"{clinic.base[:-1]}x/", clinic.base):
+        assert clinic.ask("GET", path).status_code == 404
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:{port}", ""]
 )
-def test_another_host_is_refused_before_routing(patients: Client, host: str) -> None:
-    answer = patients.ask("GET", f"{patients.base}/", {"host": host.format(port=patients.server.port)})
+def test_another_host_is_refused_before_routing(clinic: Client, host: str) -> None:
+    answer = clinic.ask("GET", f"{clinic.base}/", {"host": host.format(port=clinic.server.port)})
     assert answer.status_code == 421
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
-def test_this_machine_goes_by_three_names(patients: Client, host: str) -> None:
-    answer = patients.ask("GET", f"{patients.base}/", {"host": f"{host}:{patients.server.port}"})
+def test_this_machine_goes_by_three_names(clinic: Client, host: str) -> None:
+    answer = clinic.ask("GET", f"{clinic.base}/", {"host": f"{host}:{clinic.server.port}"})
     assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_other_sites_are_refused(patients: Client, site: str) -> None:
+def test_other_sites_are_refused(clinic: Client, site: str) -> None:
     for method in ("GET", "POST"):
-        answer = patients.ask(method, f"{patients.base}/", {"sec-fetch-site": site, "origin": patients.origin})
+        answer = clinic.ask(method, f"{clinic.base}/", {"sec-fetch-site": site, "origin": clinic.origin})
         assert answer.status_code == 403
 
 
-def test_a_form_must_say_that_it_comes_from_here(patients: Client) -> None:
-    path = f"{patients.base}/t/patients/columns/suggest"
+def test_a_form_must_say_that_it_comes_from_here(clinic: Client) -> None:
+    path = f"{clinic.base}/t/patients/columns/suggest"
     refused: list[dict[str, str]] = [
         {},
         {"origin": "http://evil.example"},
-        {"origin": f"http://localhost:{patients.server.port + 1}"},
+        {"origin": f"http://localhost:{clinic.server.port + 1}"},
         {"origin": "null"},
         {"sec-fetch-site": "none"},
         {"origin": "null", "sec-fetch-site": "cross-site"},
     ]
-    patients.get("/t/patients/data")
+    clinic.get("/t/patients/data")
     for headers in refused:
-        assert patients.ask("POST", path, headers).status_code == 403
-    for headers in ({"origin": patients.origin}, {"origin": "null", "sec-fetch-site": "same-origin"}):
-        assert patients.ask("POST", path, headers).status_code == 303
+        assert clinic.ask("POST", path, headers).status_code == 403
+    for headers in ({"origin": clinic.origin}, {"origin": "null", "sec-fetch-site": "same-origin"}):
+        assert clinic.ask("POST", path, headers).status_code == 303
 
 
-def test_nothing_changes_by_get(patients: Client) -> None:
-    patients.get("/t/patients/data")
-    before = {path.name: path.read_bytes() for path in patients.server.studio.folder.path.iterdir()}
+def test_nothing_changes_by_get(clinic: Client) -> None:
+    clinic.get("/t/patients/data")
+    before = {path.name: path.read_bytes() for path in clinic.server.studio.folder.path.iterdir()}
     for path in POSTS:
         if path not in GETS:
             asked = path.replace("{slug}", "patients").replace("{number:int}", "1")
-            assert patients.ask("GET", patients.base + asked).status_code in (404, 405)
+            assert clinic.ask("GET", clinic.base + asked).status_code in (404, 405)
     for path in GETS:
         asked = path.replace("{slug}", "patients").replace("{number:int}", "1").replace("{file}", "x")
-        patients.get(asked)
-    assert {path.name: path.read_bytes() for path in patients.server.studio.folder.path.iterdir()} == before
-    assert not patients.server.studio.jobs.running()
+        clinic.get(asked)
+    assert {path.name: path.read_bytes() for path in clinic.server.studio.folder.path.iterdir()} == before
+    assert not clinic.server.studio.jobs.running()
 
 
-def test_other_methods_and_other_scopes_are_closed(patients: Client) -> None:
+def test_other_methods_and_other_scopes_are_closed(clinic: Client) -> None:
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-        assert patients.ask(method, f"{patients.base}/").status_code == 405
+        assert clinic.ask(method, f"{clinic.base}/").status_code == 405
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -133,13 +133,13 @@ def test_other_methods_and_other_scopes_are_closed(patients: Client) -> None:
         sent.append(message)
 
     for kind in ("websocket", "something"):
-        asyncio.run(patients.server.guard({"type": kind, "path": f"{patients.base}/", "headers": []}, receive, send))
+        asyncio.run(clinic.server.guard({"type": kind, "path": f"{clinic.base}/", "headers": []}, receive, send))
     assert [message["type"] for message in sent] == ["websocket.close"]
 
 
-def test_every_answer_has_the_headers(patients: Client) -> None:
-    for path in (f"{patients.base}/", f"{patients.base}/static/studio.css", "/elsewhere", f"{patients.base}/nowhere"):
-        headers = patients.ask("GET", path).headers
+def test_every_answer_has_the_headers(clinic: Client) -> None:
+    for path in (f"{clinic.base}/", f"{clinic.base}/static/studio.css", "/elsewhere", f"{clinic.base}/nowhere"):
+        headers = clinic.ask("GET", path).headers
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'")
         assert "frame-ancestors 'none'" in policy
@@ -150,22 +150,22 @@ def test_every_answer_has_the_headers(patients: Client) -> None:
         assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_pages_hold_nothing_inline(patients: Client) -> None:
-    patients.post("/t/patients/columns/suggest")
+def test_pages_hold_nothing_inline(clinic: Client) -> None:
+    clinic.post("/t/patients/columns/suggest")
     for path in (
         "/",
         *(f"/t/patients/{step}" for step in ("data", "columns", "hierarchies", "hierarchies/2", "promise")),
     ):
-        page = patients.get(path).text
+        page = clinic.get(path).text
         assert re.findall(r"<style|\sstyle=|\son\w+=|<script(?! src=)|javascript:|hx-on", page) == []
         assert re.findall(r'(?:src|href|action)="(?:https?:)?//', page) == []
 
 
-def test_a_large_body_and_an_upload_are_refused(patients: Client) -> None:
-    headers = {"origin": patients.origin}
-    path = f"{patients.base}/t/patients/columns"
-    assert patients.ask("POST", path, headers, data={"x": "y" * 5_000_000}).status_code == 413
-    assert patients.ask("POST", path, headers, files={"f": b"rows"}).status_code == 415
+def test_a_large_body_and_an_upload_are_refused(clinic: Client) -> None:
+    headers = {"origin": clinic.origin}
+    path = f"{clinic.base}/t/patients/columns"
+    assert clinic.ask("POST", path, headers, data={"x": "y" * 5_000_000}).status_code == 413
+    assert clinic.ask("POST", path, headers, files={"f": b"rows"}).status_code == 415
 
 
 def test_files_are_written_in_the_folder_only(tmp_path: Path) -> None:
@@ -184,10 +184,10 @@ def test_files_are_written_in_the_folder_only(tmp_path: Path) -> None:
     assert folder.place("public.csv", (".csv",)) == folder.path / "public.csv"
 
 
-def test_only_files_that_this_studio_wrote_can_be_downloaded(patients: Client) -> None:
-    (patients.server.studio.folder.path / "other.csv").write_text("x")
+def test_only_files_that_this_studio_wrote_can_be_downloaded(clinic: Client) -> None:
+    (clinic.server.studio.folder.path / "other.csv").write_text("x")
     for name in ("other.csv", "..%2fhospital.duckdb", "pseudonyms.key", "patients.policy.toml"):
-        assert patients.ask("GET", f"{patients.base}/files/{name}").status_code == 404
+        assert clinic.ask("GET", f"{clinic.base}/files/{name}").status_code == 404
 
 
 def test_the_working_database_reaches_no_other_file(tmp_path: Path, hospital: Path) -> None:
@@ -217,8 +217,8 @@ def test_the_working_database_reaches_no_other_file(tmp_path: Path, hospital: Pa
     workspace.close()
 
 
-def test_the_database_is_open_for_reading_while_one_looks(patients: Client, hospital: Path) -> None:
-    patients.get("/t/patients/data")
+def test_the_database_is_open_for_reading_while_one_looks(clinic: Client, hospital: Path) -> None:
+    clinic.get("/t/patients/data")
     code = f"import duckdb; duckdb.connect({str(hospital)!r}, read_only=True).execute('from patients').fetchall()"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
@@ -236,7 +236,7 @@ def test_a_locked_database_is_said_in_words(opened: Callable[..., Client], hospi
 
 
 def test_errors_and_logs_hold_no_value(
-    patients: Client,
+    clinic: Client,
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -247,11 +247,11 @@ def test_errors_and_logs_hold_no_value(
 
     for problem in (ValueError(secret), duckdb.ConversionException(f"Could not convert '{secret}'"), OSError(secret)):
         monkeypatch.setattr(looking, "some_rows", _raising(problem))
-        answer = patients.post("/t/patients/values")
+        answer = clinic.post("/t/patients/values")
         assert answer.status_code == 500
         assert secret not in answer.text
     monkeypatch.setattr(looking, "profile_of", _raising(ValueError(secret)))
-    assert secret not in patients.get("/t/visits/data").text
+    assert secret not in clinic.get("/t/visits/data").text
     assert secret not in caplog.text + "".join(capfd.readouterr())
     assert "ValueError at" in caplog.text
 
@@ -263,17 +263,17 @@ def _raising(problem: Exception) -> Callable[..., Any]:
     return fail
 
 
-def test_no_file_is_overwritten_without_a_second_click(patients: Client) -> None:
-    patients.post("/t/patients/columns/suggest")
-    patients.post("/t/patients/run", {"k": "5", "effort": "fast"})
-    assert patients.wait().problem is None
-    path = patients.server.studio.folder.path / "public.csv"
+def test_no_file_is_overwritten_without_a_second_click(clinic: Client) -> None:
+    clinic.post("/t/patients/columns/suggest")
+    clinic.post("/t/patients/run", {"k": "5", "effort": "fast"})
+    assert clinic.wait().problem is None
+    path = clinic.server.studio.folder.path / "public.csv"
     path.write_text("mine")
-    page = patients.post("/t/patients/release/publish", {"file": "public.csv"})
+    page = clinic.post("/t/patients/release/publish", {"file": "public.csv"})
     assert "Are you sure?" in page.text
     assert path.read_text() == "mine"
-    patients.post("/t/patients/release/publish", {"file": "public.csv", "confirm": "1"})
-    assert patients.wait().problem is None
+    clinic.post("/t/patients/release/publish", {"file": "public.csv", "confirm": "1"})
+    assert clinic.wait().problem is None
     assert path.read_text() != "mine"
 
 

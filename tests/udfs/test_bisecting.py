@@ -147,7 +147,7 @@ def five() -> Problem:
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_counterexample_to_theorem_3_is_dealt_out_to_two_parts(k):
-    part = bisecting.deal(five().sensitive.T, 2.0, max(k, 2))
+    part = axes.deal(five().sensitive.T, 2.0, max(k, 2))
     assert part.tolist() == [0, 1, 0, 1, 0]
     groups = run(five(), k)
     assert is_diverse(five(), groups)
@@ -155,13 +155,13 @@ def test_the_counterexample_to_theorem_3_is_dealt_out_to_two_parts(k):
 
 
 def test_neighbours_of_one_value_are_dealt_to_the_same_part():
-    assert bisecting.deal(np.array([[0, 1] * 6]), 2.0, 4).tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert axes.deal(np.array([[0, 1] * 6]), 2.0, 4).tolist() == [0] * 4 + [1] * 4 + [2] * 4
 
 
 def test_fewer_parts_are_dealt_where_more_would_not_be_diverse():
     # Two parts of k = 3 rows would share the three 0s as 2 and 1, and 2 of 3 is more than a half.
-    assert bisecting.deal(np.array([[0, 0, 0, 1, 1, 1]]), 2.0, 3).tolist() == [0] * 6
-    assert bisecting.deal(np.array([[0, 0, 0, 1, 1, 1]]), 2.0, 2).tolist() == [0, 1, 2, 0, 1, 2]
+    assert axes.deal(np.array([[0, 0, 0, 1, 1, 1]]), 2.0, 3).tolist() == [0] * 6
+    assert axes.deal(np.array([[0, 0, 0, 1, 1, 1]]), 2.0, 2).tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_an_illegal_l_is_a_data_error_that_says_the_largest():
@@ -176,7 +176,10 @@ def test_an_illegal_l_is_a_data_error_that_says_the_largest():
 @given(case=solvable, seed=st.integers(0, 99), tries=st.sampled_from([1, 2, 5, 15]))
 def test_the_core_does_what_the_literal_version_does(reading, centre, table_leaves, block, case, seed, tries):
     table, k = case
-    with mock.patch.multiple(bisecting, TABLE_LEAVES=table_leaves, BLOCK=block):
+    with (
+        mock.patch.multiple(axes, TABLE_LEAVES=table_leaves, BLOCK=block),
+        mock.patch.object(bisecting, "BLOCK", block),
+    ):
         groups = run(table, k, seed, tries=tries, reading=reading, centre=centre)
     expected = Literal(table, k).groups(np.random.default_rng(seed), tries, reading, centre)
     assert found(groups) == sorted(sorted(part.items()) for part in expected)

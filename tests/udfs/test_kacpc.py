@@ -61,6 +61,6 @@ def test_the_seed_does_not_matter():
 @given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(table_leaves, pause, case):
     table, k = case
-    with mock.patch.multiple(kacpc, TABLE_LEAVES=table_leaves, PAUSE=pause):
+    with mock.patch.object(gauges, "TABLE_LEAVES", table_leaves), mock.patch.object(kacpc, "PAUSE", pause):
         groups = run(table, k)
     assert literal.as_dicts(groups) == (literal.kacpc(table, k), {})

@@ -35,8 +35,6 @@ PAIRS = 1 << 24
 CHUNK = 1 << 18
 """Pairs of a tuple and a group that are looked at together."""
 GAIN = 1e-9
-RELATIVE = ("t", "basic_beta", "enhanced_beta", "delta")
-"""The models that compare a class with the whole table."""
 
 
 def allowed(problem: Problem, share: float) -> int:
@@ -56,7 +54,7 @@ def suppress(problem: Problem, groups: Groups, k: int, share: float, progress: P
             break
     progress(ROUNDS, ROUNDS)
     found = state.groups()
-    is_relative = any(model.name in RELATIVE for model in problem.models)
+    is_relative = any(model.is_relative for model in problem.models)
     return groups if is_relative and not may_print_suppressed(problem, found, k) else found
 
 

@@ -128,5 +128,6 @@ METHOD = Method(
         Parameter("time_budget", None, "seconds to spend instead; the answer then depends on the machine"),
     ),
     is_diverse=True,
+    is_timed=True,
     block_size=100_000,
 )

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
-import duckdb
-
+from sqlanon.engine.session import DatabaseError
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.progress import bars
 
@@ -25,7 +24,7 @@ def carry_out(command: str, arguments: argparse.Namespace) -> int:
             return int(import_module(f"sqlanon.cli.commands.{command}").run(arguments) or 0)
     except BrokenPromiseError as problem:
         return say(problem, 1)
-    except (SqlanonError, duckdb.Error) as problem:
+    except (SqlanonError, DatabaseError) as problem:
         return say(problem, 2)
     except BrokenPipeError:
         return 0

@@ -10,7 +10,8 @@ from pathlib import Path
 import sqlanon
 from sqlanon.cli.commands import say
 from sqlanon.cli.commands.arguments import add_database, add_quasi, columns, flat, number, pair, weight, whole_numbers
-from sqlanon.comparison.compare import DEFAULT_KS, DEFAULT_METRICS, compare, require_writable
+from sqlanon.comparison.compare import DEFAULT_KS, DEFAULT_METRICS, compare
+from sqlanon.comparison.comparison import require_writable
 from sqlanon.engine import session
 from sqlanon.errors import InterruptedRunError
 from sqlanon.pipeline.metrics import METRICS

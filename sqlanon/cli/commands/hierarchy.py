@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-import duckdb
-
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, create_hierarchy, number, numbers
+from sqlanon.engine.session import Relation
 from sqlanon.sqltext import literal
 
 LIST = "select name, kind, settings, height, leaves from anon.hierarchies order by name"
@@ -76,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
             create_hierarchy(con, arguments.name, {key: value for key, value in given.items() if value is not None})
 
 
-def _print(relation: duckdb.DuckDBPyRelation, as_json: bool) -> None:
+def _print(relation: Relation, as_json: bool) -> None:
     """A table, or a JSON list with an object per row."""
     if as_json:
         print(json.dumps([dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]))

@@ -12,7 +12,7 @@ import sqlanon
 from sqlanon.studio import runs
 from sqlanon.studio.background import Answer, Job
 from sqlanon.studio.copying import check_command, check_query
-from sqlanon.studio.facade import SqlanonError, watched
+from sqlanon.studio.facade import SqlanonError
 from sqlanon.studio.files import PUBLISHED
 from sqlanon.studio.pages.common import Ask, NotFoundError, copies, redirect, render
 from sqlanon.studio.runs import Result, Wanted
@@ -85,7 +85,7 @@ def refresh(ask: Ask) -> Response:
     name = _known(ask)
 
     def work(job: Job) -> str:
-        with ask.source.workspace.writing(f"refreshing '{name}'", job.check) as con, watched(job.watch):
+        with ask.source.workspace.writing(f"refreshing '{name}'", job.check) as con, job.watch:
             job.connection = con.duckdb
             version = sqlanon.refresh(con, name)
         return str(

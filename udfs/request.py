@@ -1,0 +1,55 @@
+"""What a run is asked to do: the one value that every engine hands to `solve`, as JSON where it passes through SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sqlanon.udfs.method import Method
+from sqlanon.udfs.methods import METHODS
+
+
+@dataclass(frozen=True)
+class Request:
+    """A method with its parameters, what every group must keep, and how the problem's arrays are to be read.
+
+    `kinds` says of each attribute whether it is 'numbers' or a 'tree'. `distances` holds, for each sensitive column,
+    how far its values are apart for t: 'equal', 'ordered', or the number of the attribute of whose tree they are
+    leaves. `run` is the id of the run that wants to hear of it.
+    """
+
+    k: int
+    kinds: tuple[str, ...]
+    weights: tuple[float, ...]
+    method: str = "auto"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    models: Mapping[str, float] = field(default_factory=dict)
+    recursive_c: float | None = None
+    is_strict: bool = True
+    sensitive: tuple[str, ...] = ()
+    distances: tuple[str | int, ...] = ()
+    entity: str | None = None
+    has_population: bool = False
+    max_suppression: float | None = None
+    refine: bool = False
+    block_size: int | None = None
+    run: str | None = None
+
+    @property
+    def core(self) -> Method:
+        """The method that is asked for."""
+        return METHODS[self.method]
+
+    def json(self) -> str:
+        """As text that SQL carries to the function that runs it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Request:
+        """The request that `json` wrote."""
+        given: dict[str, Any] = json.loads(text)
+        lists = {name: tuple(given[name]) for name in ("kinds", "weights", "sensitive", "distances")}
+        return cls(**(given | lists))
