@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,11 @@ class Draft:
             chosen |= {column: "out" for column in people if column != newest}
         kept = {column: chosen[column] for column in order if chosen.get(column, "out") != "out"}
         return replace(self, roles=kept, unsafe=self.unsafe & {c for c, role in kept.items() if role == "keep"})
+
+    def with_specs(self, specs: Mapping[str, Spec]) -> Draft:
+        """The draft with some hierarchies changed."""
+        changed = {**self.specs, **specs}
+        return replace(self, specs={column: spec for column, spec in changed.items() if spec.kind != "none"})
 
     def options(self, prefix: str) -> dict[str, Any]:
         """The flat options of a policy, as SQL, Python and TOML all take them."""
@@ -142,6 +148,7 @@ def read(path: Path, columns: list[str], prefix: str) -> Draft:
     is_snapped = content.get("ranges") == "snapped"
     if is_snapped or content.get("ranges") == "text":
         content.pop("ranges")
-    draft = Draft(specs={c: s for c, s in specs.items() if c in columns}, is_snapped=is_snapped, rest=content, **known)
+    draft = Draft(is_snapped=is_snapped, rest=content, **known)
+    draft = draft.with_specs({column: spec for column, spec in specs.items() if column in columns})
     draft = draft.with_roles({c: role for c, role in roles.items() if c in columns}, columns)
     return replace(draft, unsafe=frozenset(unsafe) & set(draft.roles))

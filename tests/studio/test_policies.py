@@ -36,7 +36,7 @@ def test_a_draft_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFact
     roles = {column: data.draw(st.sampled_from(ROLES)) for column in columns}
     draft = Draft(k=data.draw(st.integers(2, 99)), is_snapped=data.draw(st.booleans()))
     draft = draft.with_roles(roles, columns)
-    draft = drafts.replace(draft, specs={column: data.draw(SPECS) for column in draft.quasi})
+    draft = draft.with_specs({column: data.draw(SPECS) for column in draft.quasi})
     if draft.sensitive:
         draft = drafts.replace(draft, l=2.5, t=0.25)
     path = tmp_path_factory.mktemp("drafts") / "draft.policy.toml"

@@ -281,9 +281,10 @@ def test_no_file_is_overwritten_without_a_second_click(clinic: Client) -> None:
 def test_it_stops(tmp_path: Path, hospital: Path, how: str) -> None:
     """A studio of its own process, as the command starts it."""
     code = (
-        "import sys, sqlanon.studio.serving as serving; serving.LOOK = 0.1; serving.IDLE = 1.0;"
-        "serving.Server.__init__.__defaults__ = (0, 1.0 if sys.argv[2] == 'idle' else 3600.0);"
-        "from sqlanon.cli.main import main; sys.exit(main(['studio', sys.argv[1], '--out', sys.argv[3], '--no-browser']))"
+        "import sys; from sqlanon.cli.main import main; import sqlanon.studio.serving as serving\n"
+        "seconds = 1.0 if sys.argv[2] == 'idle' else 3600.0\n"
+        "serving.LOOK, serving.Server.__init__.__defaults__ = 0.1, (0, seconds)\n"
+        "sys.exit(main(['studio', sys.argv[1], '--out', sys.argv[3], '--no-browser']))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(hospital), how, str(tmp_path / "out")],

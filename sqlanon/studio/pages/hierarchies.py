@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from starlette.responses import Response
 
 from sqlanon.studio.background import Answer
@@ -59,7 +57,7 @@ def suggest(ask: Ask) -> Response:
     profile = ask.profile()
     draft = ask.draft(profile)
     found = {name: suggested(profile.column(name), profile) for name in draft.quasi if draft.spec(name).kind == "none"}
-    ask.desk.change(lambda draft: replace(draft, specs=draft.specs | found))
+    ask.desk.change(lambda draft: draft.with_specs(found))
     return redirect(ask, ask.url("hierarchies"))
 
 
@@ -91,7 +89,7 @@ def change(ask: Ask) -> Response:
         return render(ask, "_preview.html", column=column, found=found, spec=spec, gaps=GAPS, is_draft=True)
     if is_preview or found.problem is not None:
         return _page(ask, profile, column, spec, found.problem)
-    ask.desk.change(lambda draft: replace(draft, specs=draft.specs | {column.name: spec}))
+    ask.desk.change(lambda draft: draft.with_specs({column.name: spec}))
     return redirect(ask, ask.url("hierarchies"))
 
 
