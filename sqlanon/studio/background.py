@@ -12,9 +12,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
-
-from sqlanon.studio.facade import Cancelled, SqlanonError, Watch
+from sqlanon.studio.facade import Cancelled, DatabaseError, InterruptedRunError, Session, SqlanonError, Watch
 
 log = logging.getLogger("sqlanon.studio")
 
@@ -99,7 +97,7 @@ def in_words(problem: BaseException) -> str:
         return "Cancelled. Nothing was stored."
     if isinstance(problem, SqlanonError):
         return str(problem)
-    if isinstance(problem, duckdb.Error | OSError):
+    if isinstance(problem, DatabaseError | OSError):
         log.warning("%s", type(problem).__name__)
         return f"The database reports a {type(problem).__name__}. Its text is not shown, as it may hold values."
     log.error("%s at %s", type(problem).__name__, _place(problem))
@@ -131,7 +129,7 @@ class Job:
     problem: str | None = None
     is_cancelled: bool = False
     next_page: str = ""
-    connection: duckdb.DuckDBPyConnection | None = None
+    connection: Session | None = None
     watch: Watch = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -157,7 +155,7 @@ class Job:
     def check(self) -> None:
         """Raise if it is to stop."""
         if self.is_cancelled:
-            raise duckdb.InterruptException("stopped")
+            raise InterruptedRunError("Interrupted; nothing was stored")
 
     def cancel(self) -> None:
         """Stop it, wherever it is: in a core, in a query, or while it waits."""

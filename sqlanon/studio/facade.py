@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import duckdb
-
 import sqlanon
 from sqlanon import samples
+from sqlanon.engine.session import DatabaseError, Session
 from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
 from sqlanon.policy import toml as tomltext
 from sqlanon.reporting.columns import Column
@@ -24,7 +23,7 @@ SqlanonError = sqlanon.SqlanonError
 BrokenPromiseError = sqlanon.BrokenPromiseError
 Policy = sqlanon.Policy
 Release = sqlanon.Release
-Cancelled = (InterruptedRunError, TimeLimitError, duckdb.InterruptException)
+Cancelled = (InterruptedRunError, TimeLimitError)
 """What a run that was stopped ends with."""
 
 Heard = Callable[[float, float | None], None]
@@ -36,9 +35,12 @@ __all__ = [
     "Column",
     "ConflictError",
     "DataError",
+    "DatabaseError",
     "Facts",
+    "InterruptedRunError",
     "Policy",
     "Release",
+    "Session",
     "SqlanonError",
     "Watch",
     "facts_of_release",

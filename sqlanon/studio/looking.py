@@ -6,10 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import duckdb
-
 import sqlanon
-from sqlanon.studio.facade import quoted
+from sqlanon.studio.facade import Session, quoted
 from sqlanon.studio.workspace import Source
 
 SAMPLE = 10
@@ -87,17 +85,17 @@ class Profile:
         return None
 
 
-def columns_of(con: duckdb.DuckDBPyConnection, source: Source) -> list[tuple[str, str]]:
+def columns_of(con: Session, source: Source) -> list[tuple[str, str]]:
     """Names and types, at once."""
     return [(row[0], row[1]) for row in con.execute(f"describe from {source.relation}").fetchall()]
 
 
-def count_of(con: duckdb.DuckDBPyConnection, source: Source) -> int:
+def count_of(con: Session, source: Source) -> int:
     """The rows."""
     return int(con.execute(f"select count(*) from {source.relation}").fetchall()[0][0])
 
 
-def profile_of(con: duckdb.DuckDBPyConnection, source: Source) -> Profile:
+def profile_of(con: Session, source: Source) -> Profile:
     """Look at every column, once."""
     types = dict(columns_of(con, source))
     found = sqlanon.detect(con, source.asked)
@@ -121,7 +119,7 @@ def profile_of(con: duckdb.DuckDBPyConnection, source: Source) -> Profile:
     return Profile(found.rows, columns, sets, tuple(codes))
 
 
-def _is_code(con: duckdb.DuckDBPyConnection, source: Source, column: str) -> bool:
+def _is_code(con: Session, source: Source, column: str) -> bool:
     """Are most values short codes with a digit, many of them, as postal codes and diagnoses' codes are?"""
     text = f"cast({quoted(column)} as varchar)"
     sample = f"select {text} as value from {source.relation} where {quoted(column)} is not null limit 2000"
@@ -144,7 +142,7 @@ class Alone:
         return self.alone / self.people if self.people else 0.0
 
 
-def alone_of(con: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str], person: str | None) -> Alone:
+def alone_of(con: Session, source: Source, columns: Sequence[str], person: str | None) -> Alone:
     """How many rows, or people, have a combination of these columns to themselves. NULL is a value."""
     if not columns:
         return Alone(0, people_of(con, source, person))
@@ -161,26 +159,26 @@ def alone_of(con: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[s
     return Alone(int(alone), people_of(con, source, person))
 
 
-def people_of(con: duckdb.DuckDBPyConnection, source: Source, person: str | None) -> int:
+def people_of(con: Session, source: Source, person: str | None) -> int:
     """How many people there are: by their column, or a row each."""
     counted = "count(*)" if person is None else f"count(distinct {quoted(person)})"
     return int(con.execute(f"select {counted} from {source.relation}").fetchall()[0][0])
 
 
-def combinations_of(con: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) -> int:
+def combinations_of(con: Session, source: Source, columns: Sequence[str]) -> int:
     """How many different combinations there are."""
     listed = ", ".join(map(quoted, columns))
     return int(con.execute(f"select count(*) from (select distinct {listed} from {source.relation})").fetchall()[0][0])
 
 
-def largest_share(con: duckdb.DuckDBPyConnection, source: Source, column: str) -> float:
+def largest_share(con: Session, source: Source, column: str) -> float:
     """The share of a column's most frequent value: no class can promise an l above its inverse."""
     counted = f"select count(*) as n from {source.relation} group by {quoted(column)}"
     ((share,),) = con.execute(f"select max(n) / sum(n) from ({counted})").fetchall()
     return float(share or 1.0)
 
 
-def some_rows(con: duckdb.DuckDBPyConnection, source: Source) -> tuple[list[str], list[list[str]]]:
+def some_rows(con: Session, source: Source) -> tuple[list[str], list[list[str]]]:
     """Ten rows drawn at random, as text."""
     found = con.execute(f"select columns(*)::varchar from {source.relation} using sample {SAMPLE} rows")
     names = [str(column[0]) for column in found.description or ()]

@@ -11,12 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 import sqlanon
 from sqlanon.studio.background import Job
 from sqlanon.studio.draft import Draft
-from sqlanon.studio.facade import Facts, Policy, Release, facts_of_release, quoted
+from sqlanon.studio.facade import DatabaseError, Facts, Policy, Release, Session, facts_of_release, quoted
 from sqlanon.studio.looking import Profile
 from sqlanon.studio.workspace import Source, Workspace
 
@@ -45,7 +43,7 @@ class Result:
 
     def close(self) -> None:
         """Drop its rows."""
-        with self.lock, suppress(duckdb.Error):
+        with self.lock, suppress(DatabaseError):
             self.release.con.close()
 
 
@@ -90,7 +88,7 @@ class Shelf:
     def names(self) -> set[str]:
         return set(self._known)
 
-    def bind(self, con: duckdb.DuckDBPyConnection, draft: Draft, prefix: str) -> Policy:
+    def bind(self, con: Session, draft: Draft, prefix: str) -> Policy:
         """The policy of a draft with all its hierarchies there."""
         draft.policy(prefix)
         options = draft.options(prefix)
@@ -100,7 +98,7 @@ class Shelf:
                 options["hierarchies"][column] = self._place(con, str(spec.bound(prefix, column)), spec.definition())
         return Policy.of(options)
 
-    def _place(self, con: duckdb.DuckDBPyConnection, wanted: str, definition: dict[str, Any]) -> str:
+    def _place(self, con: Session, wanted: str, definition: dict[str, Any]) -> str:
         text = repr(definition)
         with self._lock:
             for number in itertools.count(1):
@@ -135,7 +133,7 @@ def make(job: Job, source: Source, draft: Draft, prefix: str, shelf: Shelf, runs
     return runs.add(draft, release, facts, spans, job.seconds)
 
 
-def _span(con: duckdb.DuckDBPyConnection, source: Source, column: str) -> float:
+def _span(con: Session, source: Source, column: str) -> float:
     """How far a column's values reach, of dates in days."""
     kinds = dict(con.execute(f"select typeof({quoted(column)}), 1 from {source.relation} limit 1").fetchall())
     is_date = any(kind == "DATE" or kind.startswith("TIMESTAMP") for kind in kinds)

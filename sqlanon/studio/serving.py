@@ -103,7 +103,7 @@ def serve(
     say: Callable[[str], None] = print,
 ) -> None:
     """Open the studio and serve it until it is stopped."""
-    logging.getLogger("sqlanon.studio").setLevel(logging.INFO)
+    _log_to_terminal()
     studio = Studio(named, out, is_demo)
     try:
         server = Server(studio, port)
@@ -114,6 +114,16 @@ def serve(
     say(f"Open this link; it works once:\n\n  {server.url}\n")
     say("Stop it with Ctrl-C, with the button on the page, or leave it alone for an hour.")
     sys.stdout.flush()
+    studio.warm()
     if opens_browser:
         webbrowser.open(server.url)
     server.run()
+
+
+def _log_to_terminal() -> None:
+    """Where something went wrong is said in the terminal: the kind of error and its place, never its text."""
+    log = logging.getLogger("sqlanon.studio")
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("sqlanon studio: %(message)s"))
+        log.addHandler(handler)

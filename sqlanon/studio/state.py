@@ -10,14 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 import sqlanon
 from sqlanon.studio import draft as drafts
 from sqlanon.studio import looking
 from sqlanon.studio.background import Answer, Background, Job, Jobs
 from sqlanon.studio.draft import Draft
-from sqlanon.studio.facade import SqlanonError, samples
+from sqlanon.studio.facade import Session, SqlanonError, samples
 from sqlanon.studio.files import DATABASES, TABLES, Folder, slug
 from sqlanon.studio.runs import Runs, Shelf
 from sqlanon.studio.specs import Spec
@@ -152,9 +150,7 @@ class Studio:
     def shelf(self, source: Source) -> Shelf:
         return self.shelves[id(source.workspace)]
 
-    def ask(
-        self, source: Source, key: tuple[Any, ...], count: Callable[[duckdb.DuckDBPyConnection], Any], **how: Any
-    ) -> Answer:
+    def ask(self, source: Source, key: tuple[Any, ...], count: Callable[[Session], Any], **how: Any) -> Answer:
         """Something about a source, counted in the background on a connection of its own."""
 
         def counted() -> Any:
@@ -209,6 +205,17 @@ class Studio:
             sqlanon.create_key(path)
         for workspace in self.workspaces:
             sqlanon.set_key(workspace.con, sqlanon.read_key(path))
+
+    def warm(self) -> None:
+        """Load what a first run would wait for, which also keeps Cancel prompt from the first run on."""
+
+        def run() -> None:
+            with sqlanon.connect() as con:
+                samples.create(con.duckdb, "patients")
+                for effort in ("fast", "best"):
+                    sqlanon.anonymize(con, "patients", ["age", "sex"], 4, effort=effort, sensitive=["ward"], l=1.5)
+
+        self.background.ask(("warm",), run, wait=0, pool="attack")
 
     def close(self) -> None:
         """Stop all work and close all databases."""

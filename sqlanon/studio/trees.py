@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import duckdb
-
 import sqlanon
-from sqlanon.studio.facade import SqlanonError, quoted
+from sqlanon.studio.facade import Session, SqlanonError, quoted
 from sqlanon.studio.looking import Looked, Profile
 from sqlanon.studio.specs import MOST_ROWS, Spec
 from sqlanon.studio.workspace import Source
@@ -82,7 +80,7 @@ class Preview:
 
 
 @contextmanager
-def _undone(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def _undone(con: Session) -> Iterator[None]:
     """Whatever is made meanwhile is gone afterwards."""
     con.execute("begin transaction")
     try:
@@ -91,7 +89,7 @@ def _undone(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
         con.execute("rollback")
 
 
-def preview(con: duckdb.DuckDBPyConnection, source: Source, column: str, spec: Spec) -> Preview:
+def preview(con: Session, source: Source, column: str, spec: Spec) -> Preview:
     """Work a hierarchy out for the values of a column."""
     counted = _values(con, source, column)
     rows, nulls = sum(counted.values()), _nulls(con, source, column)
@@ -120,9 +118,7 @@ def preview(con: duckdb.DuckDBPyConnection, source: Source, column: str, spec: S
     )
 
 
-def paths_of(
-    con: duckdb.DuckDBPyConnection, source: Source, column: str, spec: Spec, values: Sequence[str]
-) -> list[Path_]:
+def paths_of(con: Session, source: Source, column: str, spec: Spec, values: Sequence[str]) -> list[Path_]:
     """The path of each value: itself, level 1, ..., top."""
     with _undone(con):
         name, given = f"studio {uuid.uuid4()}", spec.definition() if spec.is_own else {}
@@ -144,9 +140,7 @@ def paths_of(
         return _paths(sqlanon.show_hierarchy(con, name).nodes)
 
 
-def imported(
-    con: duckdb.DuckDBPyConnection, *, csv: Path | None = None, table: str | None = None, edges: bool = False
-) -> Spec:
+def imported(con: Session, *, csv: Path | None = None, table: str | None = None, edges: bool = False) -> Spec:
     """The rows of a file as ARX writes it, or of a table of levels or of (child, parent), to keep and to edit."""
     with _undone(con):
         name = f"studio {uuid.uuid4()}"
@@ -190,7 +184,7 @@ def _paths(nodes: Sequence[tuple[int, str, int, bool]]) -> list[Path_]:
     return found
 
 
-def _values(con: duckdb.DuckDBPyConnection, source: Source, column: str) -> dict[str, int]:
+def _values(con: Session, source: Source, column: str) -> dict[str, int]:
     text = f"cast({quoted(column)} as varchar)"
     asked = (
         f"select {text} as value, count(*) as n from {source.relation} where {quoted(column)} is not null group by 1"
@@ -198,7 +192,7 @@ def _values(con: duckdb.DuckDBPyConnection, source: Source, column: str) -> dict
     return dict(con.execute(f"{asked} order by n desc, value limit {VALUES}").fetchall())
 
 
-def _nulls(con: duckdb.DuckDBPyConnection, source: Source, column: str) -> int:
+def _nulls(con: Session, source: Source, column: str) -> int:
     return int(con.execute(f"select count(*) - count({quoted(column)}) from {source.relation}").fetchall()[0][0])
 
 

@@ -12,10 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
-
 import sqlanon
-from sqlanon.studio.facade import Policy, facts_of_release, literal, quoted
+from sqlanon.studio.facade import Policy, Session, facts_of_release, literal, quoted
 from sqlanon.studio.looking import Looked, Profile
 from sqlanon.studio.runs import PATIENT, Result
 from sqlanon.studio.trees import coarser, paths_of
@@ -127,7 +125,7 @@ def _coarse(source: Source, result: Result, profile: Profile, column: str) -> tu
     return f"map({literal(list(labels))}, {literal(list(labels.values()))})[{text}]", "from level 1 up", hierarchy
 
 
-def _rounded(con: duckdb.DuckDBPyConnection, source: Source, column: Looked) -> tuple[str, str] | None:
+def _rounded(con: Session, source: Source, column: Looked) -> tuple[str, str] | None:
     """A number rounded to about a twentieth of its span, a date to its month or year: the expression, and in words."""
     name = quoted(column.name)
     if column.is_date:

@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 import sqlanon
-from sqlanon.studio.facade import SqlanonError, literal, quoted
+from sqlanon.studio.facade import DatabaseError, Session, SqlanonError, literal, quoted
 from sqlanon.studio.files import slug
 from sqlanon.studio.gate import Gate
 
@@ -88,7 +86,7 @@ class Workspace:
             table = f"{path.stem} {number}"
         try:
             self.con.duckdb.execute(f"create table {quoted(table)} as from {literal(str(path))}")
-        except duckdb.Error as problem:
+        except DatabaseError as problem:
             raise SqlanonError(_unreadable(path, problem)) from None
         return table
 
@@ -107,7 +105,7 @@ class Workspace:
                 self._copy_hierarchies()
         except SqlanonError as problem:
             self.problem = str(problem).replace(str(self.home), self.home.name)
-        except duckdb.Error as problem:
+        except DatabaseError as problem:
             self.problem = f"'{self.home.name}' cannot be opened ({type(problem).__name__})."
 
     @property
@@ -118,7 +116,7 @@ class Workspace:
             return bool(cursor.execute(asked, [self.alias]).fetchall())
 
     @contextmanager
-    def cursor(self, wait: float = 0.5) -> Iterator[duckdb.DuckDBPyConnection]:
+    def cursor(self, wait: float = 0.5) -> Iterator[Session]:
         """A connection of one's own to the working database, while nobody writes to the home."""
         with self.gate.reading(wait):
             cursor = self.con.duckdb.cursor()
@@ -128,7 +126,7 @@ class Workspace:
                 cursor.close()
 
     @contextmanager
-    def memory(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def memory(self) -> Iterator[Session]:
         """A connection for what is in memory only: it need not wait for a writer."""
         cursor = self.con.duckdb.cursor()
         try:
@@ -137,7 +135,7 @@ class Workspace:
             cursor.close()
 
     @contextmanager
-    def ledger(self) -> Iterator[duckdb.DuckDBPyConnection | None]:
+    def ledger(self) -> Iterator[Session | None]:
         """The home's own catalog for reading; None where it has none of this version."""
         with self.cursor() as cursor:
             if not self.is_attached:
@@ -155,7 +153,7 @@ class Workspace:
     def writing(self, what: str, check: Callable[[], None] = lambda: None) -> Iterator[sqlanon.Connection]:
         """The home open for writing: closed for everybody else meanwhile, and closed again afterwards."""
         with self.gate.writing(what, check):
-            with suppress(duckdb.Error), self.con.duckdb.cursor() as cursor:
+            with suppress(DatabaseError), self.con.duckdb.cursor() as cursor:
                 cursor.execute(f"detach {quoted(self.alias)}")
             try:
                 con = sqlanon.connect(self.home, **CONFIG, temp_directory=self._scratch)
@@ -191,7 +189,7 @@ class Workspace:
 
     def _released(self) -> set[tuple[str, str]]:
         """The stored releases of the home: they are no sources."""
-        with self.cursor() as cursor, suppress(duckdb.Error):
+        with self.cursor() as cursor, suppress(DatabaseError):
             found = cursor.execute(f"select schema_name, table_name from {quoted(self.alias)}.anon.releases").fetchall()
             return {(schema.lower(), table.lower()) for schema, table in found}
         return set()
@@ -199,7 +197,7 @@ class Workspace:
     def _copy_hierarchies(self) -> None:
         """The home's hierarchies in the working database, to preview and to use."""
         place = f"{quoted(self.alias)}.anon"
-        with suppress(duckdb.Error), self.con.duckdb.cursor() as raw:
+        with suppress(DatabaseError), self.con.duckdb.cursor() as raw:
             listed = raw.execute(f"select name, kind, settings, height from {place}.hierarchies").fetchall()
             for hierarchy, kind, settings, height in listed:
                 given: dict[str, Any] = {"prefix": True} if kind == "prefix" else {"dates": True}
@@ -216,7 +214,7 @@ class Workspace:
 
     def close(self) -> None:
         """Give everything up; what spilled to the disk is removed."""
-        with suppress(duckdb.Error):
+        with suppress(DatabaseError):
             self.con.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -259,7 +257,7 @@ def _plain(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII) else quoted(name)
 
 
-def _unreadable(path: Path, problem: duckdb.Error) -> str:
+def _unreadable(path: Path, problem: DatabaseError) -> str:
     """Why a file cannot be read. DuckDB's own text may show a line of it."""
     said = str(problem).lower()
     if "unicode" in said or "encod" in said:

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 SHOTS = os.environ.get("STUDIO_SHOTS")
 """A folder for screenshots to look at."""
 MODES = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+STILL = ("reduced-motion", "reduce")
 MARKUP = (
     '<script>document.title="hacked"</script>',
     '"><img src=x onerror=document.title="hacked">',
@@ -31,10 +32,7 @@ MARKUP = (
 
 
 def resize(browser: Any, width: int, scheme: str = "light", height: int = 900) -> None:
-    features = [
-        {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},
-    ]
+    features = [{"name": f"prefers-{what}", "value": how} for what, how in (("color-scheme", scheme), STILL)]
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -110,7 +108,7 @@ def people_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def demo(served: Callable[..., Server], browser: Any) -> Iterator[str]:
+def demo(served: Callable[..., Server], browser: Any) -> str:
     """A studio on the sample data, with the patients released."""
     server = served(is_demo=True)
     base = enter(browser, server)
@@ -122,7 +120,7 @@ def demo(served: Callable[..., Server], browser: Any) -> Iterator[str]:
     browser.get(f"{base}/t/patients/promise")
     press(browser, "Run")
     until(browser, lambda: "/result" in browser.current_url)
-    yield base
+    return base
 
 
 def test_the_whole_way_from_a_file_to_a_checked_release(
@@ -322,9 +320,8 @@ def hostile(served: Callable[..., Server], tmp_path_factory: pytest.TempPathFact
     with duckdb.connect(str(path)) as con:
         names = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in MARKUP]
         values = ", ".join(f"$v[1 + (i + {n}) % {len(MARKUP)}] as {name}" for n, name in enumerate(names))
-        con.execute(
-            f"create table hostile as select i % 9 as number, {values} from range(60) as t(i)", {"v": list(MARKUP)}
-        )
+        made = f"create table hostile as select i % 9 as number, {values} from range(60) as t(i)"
+        con.execute(made, {"v": list(MARKUP)})
         for name in names:
             con.execute(f"create table {name} as from hostile")
     return served(path)

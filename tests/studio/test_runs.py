@@ -24,6 +24,8 @@ def census(opened: Callable[..., Client], tmp_path: Path) -> Client:
         samples.create(con, "adult", rows=30_000)
         con.execute("create table again as from adult")
     client = opened(path).enter()
+    client.server.studio.warm()
+    client.server.studio.background.ask(("warm",), lambda: None, wait=120)
     for slug in ("adult", "again"):
         names = (
             client.get(f"/t/{slug}/data")

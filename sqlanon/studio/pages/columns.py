@@ -12,7 +12,7 @@ from sqlanon.studio.background import Answer
 from sqlanon.studio.charts import percent
 from sqlanon.studio.draft import ROLES, Draft
 from sqlanon.studio.looking import Looked, Profile
-from sqlanon.studio.pages.common import Ask, copies, redirect, render
+from sqlanon.studio.pages.common import Ask, copies, redirect, render, strip
 
 COUNTED = 40
 """Columns for which it is counted what adding or removing them does."""
@@ -39,7 +39,6 @@ def columns(ask: Ask) -> Response:
         profile=profile,
         draft=draft,
         names=ROLES,
-        copies=copies(ask, draft),
         current="columns",
         **_live(ask, profile, draft),
     )
@@ -49,7 +48,15 @@ def live(ask: Ask) -> Response:
     """Who is alone with the present set, as far as it is counted."""
     profile = ask.profile()
     draft = ask.draft(profile)
-    return render(ask, "_live.html", profile=profile, draft=draft, is_oob=True, **_live(ask, profile, draft))
+    return render(
+        ask,
+        "_live.html",
+        profile=profile,
+        draft=draft,
+        is_oob=True,
+        strip=strip(ask, ask.desk),
+        **_live(ask, profile, draft),
+    )
 
 
 def change(ask: Ask) -> Response:
@@ -67,7 +74,21 @@ def change(ask: Ask) -> Response:
     ask.studio.background.drop_waiting((ask.source.slug, "alone"))
     if not ask.is_fragment:
         return redirect(ask, ask.url("hierarchies" if ask.text("next") else "columns"))
-    return render(ask, "_live.html", profile=profile, draft=draft, is_oob=True, **_live(ask, profile, draft))
+    return render(
+        ask,
+        "_live.html",
+        profile=profile,
+        draft=draft,
+        is_oob=True,
+        strip=strip(ask, ask.desk),
+        **_live(ask, profile, draft),
+    )
+
+
+def _fragment(ask: Ask, profile: Profile, draft: Draft) -> Response:
+    """What changes beside the columns when a role does."""
+    now = _live(ask, profile, draft)
+    return render(ask, "_live.html", profile=profile, draft=draft, is_oob=True, strip=strip(ask, ask.desk), **now)
 
 
 def suggest(ask: Ask) -> Response:
@@ -86,6 +107,7 @@ def _live(ask: Ask, profile: Profile, draft: Draft) -> dict[str, Any]:
     coverage = [_coverage(ask, draft, column) for column in profile.columns]
     sets = [(names, share) for names, share in profile.sets if set(names) <= set(draft.quasi)] or list(profile.sets)
     return {
+        "copies": copies(ask, draft),
         "now": now,
         "effects": effects,
         "coverage": [

@@ -13,7 +13,7 @@ from sqlanon.studio.background import Job
 from sqlanon.studio.draft import EFFORTS, Draft
 from sqlanon.studio.facade import SqlanonError
 from sqlanon.studio.looking import Profile
-from sqlanon.studio.pages.common import Ask, NotFoundError, copies, redirect, render
+from sqlanon.studio.pages.common import Ask, NotFoundError, copies, redirect, render, strip
 from sqlanon.studio.specs import number_of
 
 
@@ -37,7 +37,7 @@ def change(ask: Ask) -> Response:
             return render(ask, "_problem.html", problem=str(problem))
         return _page(ask, profile, ask.draft(profile), str(problem))
     if ask.is_fragment:
-        return render(ask, "_sentence.html", **_said(ask, profile, draft))
+        return render(ask, "_sentence.html", is_oob=True, strip=strip(ask, ask.desk), **_said(ask, profile, draft))
     return redirect(ask, ask.url("promise"))
 
 
@@ -113,7 +113,6 @@ def _page(ask: Ask, profile: Profile, draft: Draft, problem: str | None = None) 
         presets=telling.PRESETS,
         efforts=telling.EFFORTS,
         has_key=ask.studio.has_key(ask.source),
-        copies=copies(ask, draft),
         current="promise",
         **_said(ask, profile, draft),
     )
@@ -133,6 +132,7 @@ def _said(ask: Ask, profile: Profile, draft: Draft) -> dict[str, Any]:
     done = list(ask.desk.runs)
     times = {effort: telling.expected(profile.rows, combinations, effort, done) for effort in EFFORTS}
     return {
+        "copies": copies(ask, draft),
         "sentence": telling.promise(draft),
         "most": most,
         "times": times,
