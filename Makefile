@@ -13,8 +13,9 @@ studio: $(VENV)/.studio  ## the web page, on the sample data
 test: $(VENV)/.developing  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@find sqlanon/udfs -type l -delete && for core in udfs/*; do ln -s ../../$$core sqlanon/udfs/; done  # for mypy and editors
-	$(BIN)/mypy -p sqlanon
+	@rm -rf build/typed && mkdir -p build/typed/sqlanon/udfs && ln -s $(CURDIR)/sqlanon/* build/typed/sqlanon/ 2>/dev/null; \
+		ln -s $(CURDIR)/udfs/* $(CURDIR)/sqlanon/udfs/__init__.py build/typed/sqlanon/udfs/  # the tree as a wheel has it
+	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p sqlanon
 	$(BIN)/python -m pytest -n auto
 
 nightly: $(VENV)/.developing  ## kills at a hundred moments each, and 20,000 fuzzed cases: an hour or two

@@ -7,14 +7,14 @@ import threading
 from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.schema import make_schema
 from sqlanon.disclosure.detect import detect
 from sqlanon.engine import instances, session
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, current_database, unwrap
-from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.errors import PolicyError
 from sqlanon.keys import set_instance_key, token_of
 from sqlanon.pipeline.bound import plan_bound
-from sqlanon.pipeline.macros import schema_sql
 from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
 from sqlanon.pipeline.metrics import MEASURED_BY
 from sqlanon.pipeline.plan import Plan, plan
@@ -23,15 +23,12 @@ from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
 from sqlanon.releases.status import status, status_sql
-from sqlanon.sqltext import literal, name, text, with_ctes
-from sqlanon.version import SCHEMA_VERSION, __version__
+from sqlanon.sqltext import literal, with_ctes
 
 UNSEEN = (
     " (anon.anonymize sees committed tables only, no temporary ones and none made in the running transaction: "
     "commit first, or call sqlanon.anonymize(con, ...) from Python)"
 )
-UPGRADES = {2: text("catalog/upgrades/from_2.sql")}
-"""From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
 _loading = threading.Lock()
 """One thread at a time: two that load into one database would make the same functions and tables."""
 
@@ -45,44 +42,19 @@ def load(con: Any) -> None:
     """
     raw = unwrap(con)
     with _loading, session.translate_errors():
-        _load(raw)
-
-
-def _load(raw: Session) -> None:
-    instances.attach(raw, PLANNERS)
-    database = current_database(raw)
-    found = _version(raw, database)
-    if found == (SCHEMA_VERSION, __version__):
-        return
-    if found and found[0] > SCHEMA_VERSION:
-        raise CatalogError(
-            f"Database '{database}' was written by a newer sqlanon ({found[1]}, schema {found[0]}); "
-            f"this is {__version__}, schema {SCHEMA_VERSION}: upgrade it with pip install -U sqlanon"
-        )
-    if _is_readonly(raw, database):
-        raise CatalogError(
-            f"Database '{database}' is read-only and has no sqlanon {__version__} in it: open it for writing, "
-            f"or attach it to an in-memory database and load sqlanon there"
-        )
-    with session.transaction(raw):
-        for version in range(found[0] if found else SCHEMA_VERSION, SCHEMA_VERSION):
-            if version in UPGRADES:
-                session.run(raw, UPGRADES[version])
-        for sql in schema_sql():
-            session.run(raw, sql)
-        session.run(raw, "delete from anon.version")
-        session.run(raw, "insert into anon.version values ($1, $2)", [SCHEMA_VERSION, __version__])
+        instances.attach(raw, PLANNERS)
+        make_schema(raw, current_database(raw))
 
 
 def set_key(con: Any, key: bytes | None) -> None:
     """Give the connection's database the key for `pseudonymize`, in this process's memory only; None takes it away."""
-    set_instance_key(instances.instance_of(unwrap(con)), key)
+    set_instance_key(instances.instance_of(unwrap(con)).key, key)
 
 
 def plan_release(con: Session, source: str, policy: Policy, hint: str = "") -> Plan:
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
     reading = Catalog.of(con).read(source, policy, hint)
-    key = token_of(instances.instance_of(con)) if policy.pseudonymize else None
+    key = token_of(instances.instance_of(con).key) if policy.pseudonymize else None
     return plan(reading, instances.enlist(con, Run.active()), key)
 
 
@@ -150,30 +122,3 @@ PLANNERS: dict[str, instances.Planner] = {
     "sqlanon_status": _status_sql,
     "sqlanon_audit": _audit_sql,
 }
-
-
-def _version(con: Session, database: str) -> tuple[int, str] | None:
-    """The version of the schema `anon`; None where there is none yet; an error where it is somebody else's."""
-    objects = {
-        row[0]
-        for row in session.run(
-            con,
-            "select table_name from duckdb_tables() where database_name = $1 and schema_name = 'anon' "
-            "union all select view_name from duckdb_views() where database_name = $1 and schema_name = 'anon'",
-            [database],
-        )
-    }
-    if "version" in objects and "hierarchy_nodes" in objects:
-        rows = session.run(con, f"select schema_version, sqlanon from {name(database)}.anon.version")
-        return (rows[0][0], rows[0][1]) if rows else (0, "unknown")
-    if objects:
-        raise CatalogError(
-            f"Schema 'anon' of database '{database}' has tables that are not sqlanon's ({', '.join(sorted(objects))}): "
-            f"rename that schema or load sqlanon into another database"
-        )
-    return None
-
-
-def _is_readonly(con: Session, database: str) -> bool:
-    rows = session.run(con, "select readonly from duckdb_databases() where database_name = $1", [database])
-    return bool(rows and rows[0][0])

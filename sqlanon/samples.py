@@ -348,7 +348,6 @@ def _adult(rows: int, rng: np.random.Generator) -> Any:
     leaves = {column: [row[0] for row in tree] for column, tree in hierarchies.items()}
     schooling_of = _parents(hierarchies["education"])
     region_of = _parents(hierarchies["native_country"])
-
     age = _draw(rng, np.interp(_AGES, _AGE_KNOTS, _AGE_WEIGHTS), np.zeros(rows, np.int64))
     marital = _draw(rng, _by_age(_MARITAL_KNOTS, _MARITAL_BY_AGE, leaves["marital_status"]), age)
     women = _in_order(_WOMEN_BY_MARITAL, leaves["marital_status"])

@@ -7,6 +7,7 @@ a test gets a connection of its own, with whose end its settings, temporary tabl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -52,6 +53,16 @@ def shared(databases: Databases) -> Iterator[Con]:
     times with it."""
     with databases.lent() as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def hospital_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with the sample table `patients` and the hierarchy `zip`: copy it, do not change it."""
+    file = tmp_path_factory.mktemp("hospital") / "hospital.duckdb"
+    with sqlanon.connect(file) as connection:
+        samples.create(connection.duckdb, "patients")
+        sqlanon.create_hierarchy(connection, "zip", prefix=True)
+    return file
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, run
 from sqlanon.errors import CatalogError
-from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
@@ -49,16 +49,18 @@ class Catalog:
         """Run a statement to its end and return its rows."""
         return run(self.con, sql, values)
 
-    def hierarchies(self) -> list[Hierarchy]:
+    def hierarchies(self) -> Hierarchies:
         """All stored hierarchies."""
-        rows = self.run(f"select name, kind, settings from {self.schema}.hierarchies order by name")
-        return [
+        entries, nodes = f"{self.schema}.hierarchies", f"{self.schema}.hierarchy_nodes"
+        rows = self.run(f"select name, kind, settings from {entries} order by name")
+        known = (
             Hierarchy(stored, None if kind == "tree" else Rule.parse(kind, settings)) for stored, kind, settings in rows
-        ]
+        )
+        return Hierarchies(tuple(known), entries, nodes)
 
     def read(self, source: str | Source, policy: Policy, hint: str = "") -> Reading:
         """What a policy reads of a source, by its name or looked up already; `hint` goes with what is not found."""
         found = resolve(self.con, source, hint) if isinstance(source, str) else source
         if policy.population is not None and found.population is None:
             found = found.with_population(resolve(self.con, policy.population, hint), policy.quasi)
-        return Reading.of(policy, found, self.hierarchies(), self.schema)
+        return Reading.of(policy, found, self.hierarchies())

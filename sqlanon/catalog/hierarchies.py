@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,38 @@ from sqlanon.engine.names import resolve, split_column
 from sqlanon.engine.session import Session, now, run, transaction, translate_errors, unwrap
 from sqlanon.errors import CatalogError, HierarchyError, not_one_of
 from sqlanon.families import type_family
+from sqlanon.hierarchies.definition import Definition
 from sqlanon.hierarchies.files import csv_rows
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.hierarchies.trees import Node, tree_from_edges, tree_from_paths
 from sqlanon.sqltext import name, render
+
+
+@dataclass(frozen=True)
+class StoredHierarchy:
+    """A hierarchy as the catalog has it: a tree with so many levels and leaves, or a rule with its settings."""
+
+    name: str
+    kind: str
+    settings: dict[str, Any]
+    height: int | None
+    leaves: int | None
+
+
+def stored_hierarchy(catalog: Catalog, name: str) -> StoredHierarchy:
+    """The hierarchy of this name, or an error that lists them."""
+    asked = "select name, kind, settings, height, leaves from {}.hierarchies where lower(name) = lower($1)"
+    rows = catalog.run(asked.format(catalog.schema), [name])
+    if not rows:
+        known = [hierarchy.name for hierarchy in catalog.hierarchies().known]
+        raise CatalogError(not_one_of("hierarchy", name, known, "hierarchies"))
+    stored, kind, settings, height, leaves = rows[0]
+    return StoredHierarchy(stored, kind, json.loads(settings), height, leaves)
+
+
+def nodes_in_order(catalog: Catalog, name: str) -> list[tuple[int, str, int, bool]]:
+    """The nodes of a stored hierarchy, depth first: depth, label, leaves, and whether it is one."""
+    return catalog.run(render("steps/report/outline.sql", anon=catalog.schema), [name])
 
 
 def create_hierarchy(
@@ -44,47 +73,26 @@ def create_hierarchy(
     `dates`; `flat`. The rules intervals, prefix and dates serve any column of a fitting type; with `on="table.column"`
     they, and flat, are worked out for that column's values and stored as nodes.
     """
-    ways = {
-        "csv": csv is not None,
-        "table": table is not None,
-        "edges": edges is not None,
-        "query": query is not None,
-        "rows": rows is not None,
-        "intervals": intervals is not None,
-        "prefix": prefix,
-        "dates": dates,
-        "flat": flat,
-    }
-    chosen = [way for way, is_given in ways.items() if is_given]
-    if len(chosen) != 1:
-        raise HierarchyError(f"Give exactly one of {', '.join(ways)} (given: {', '.join(chosen) or 'none'})")
-    bounds = {"anchor": anchor, "below": below, "above": above}
-    if intervals is None and (given := [bound for bound, number in bounds.items() if number is not None]):
-        raise HierarchyError(f"{', '.join(given)} goes with intervals, not with {chosen[0]}")
+    given = Definition(csv, table, edges, query, rows, intervals, anchor, below, above, prefix, dates, flat, on)
     if not name or not name.strip():
         raise HierarchyError("A hierarchy needs a name")
-    if flat and on is None:
-        raise HierarchyError("A flat hierarchy needs its column: on='table.column'")
     raw = unwrap(con)
-    rule: Rule | None = None
-    if intervals is not None:
-        rule = Rule.intervals(intervals, 0 if anchor is None else anchor, below, above)
-    elif prefix or dates or flat:
-        rule = Rule("prefix" if prefix else "dates" if dates else "flat")
-    if rule is None and on is not None:
-        raise HierarchyError(f"on='table.column' goes with intervals, prefix, dates or flat, not with {chosen[0]}")
     with translate_errors(), transaction(raw):
-        if csv is not None:
-            nodes = tree_from_paths(csv_rows(Path(csv)))
-        elif rows is not None:
-            nodes = tree_from_paths(rows)
-        elif edges is not None:
-            nodes = tree_from_edges(_table_rows(raw, edges, columns=2))
-        elif rule is None:
-            nodes = tree_from_paths(_table_rows(raw, str(table if query is None else query)))
-        else:
-            nodes = [] if on is None else tree_from_paths(_rule_rows(raw, rule, on))
-        _store(Catalog.of(raw), name, None if nodes else rule, nodes, replace)
+        nodes = _nodes(raw, given)
+        _store(Catalog.of(raw), name, None if nodes else given.rule, nodes, replace)
+
+
+def _nodes(con: Session, given: Definition) -> list[Node]:
+    """The nodes of a hierarchy; none for a rule that serves any column."""
+    if given.csv is not None:
+        return tree_from_paths(csv_rows(Path(given.csv)))
+    if given.rows is not None:
+        return tree_from_paths(given.rows)
+    if given.edges is not None:
+        return tree_from_edges(_table_rows(con, given.edges, columns=2))
+    if given.rule is None:
+        return tree_from_paths(_table_rows(con, str(given.table if given.query is None else given.query)))
+    return [] if given.on is None else tree_from_paths(_rule_rows(con, given.rule, given.on))
 
 
 def drop_hierarchy(con: Any, name: str, *, missing_ok: bool = False) -> None:
@@ -93,7 +101,7 @@ def drop_hierarchy(con: Any, name: str, *, missing_ok: bool = False) -> None:
     with translate_errors(), transaction(raw):
         catalog = Catalog.of(raw)
         if not _remove(catalog, name) and not missing_ok:
-            known = [hierarchy.name for hierarchy in catalog.hierarchies()]
+            known = [hierarchy.name for hierarchy in catalog.hierarchies().known]
             raise CatalogError(not_one_of("hierarchy", name, known, "hierarchies"))
 
 

@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlanon.catalog.hierarchies import create_hierarchy
-from sqlanon.releases.making import anonymize
+import sqlanon
 from sqlanon.reporting.displays import summary
 from sqlanon.samples import create, hierarchy_rows
-from sqlanon.statements.connection import connect
 
 ADULT = ("age", "workclass", "education", "marital_status", "race", "sex")
 NEXT = """\
@@ -22,14 +20,14 @@ Next, try
 
 def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[str], None] = print) -> None:
     """Anonymize a hospital's table and a larger one, and show what came of it."""
-    con = connect(database)
+    con = sqlanon.connect(database)
     create(con.duckdb, "patients")
     say("A hospital's table, with names: 16 patients")
     say(str(con.duckdb.sql("from patients")))
-    create_hierarchy(con, "zip", prefix=True, replace=True)
+    sqlanon.create_hierarchy(con, "zip", prefix=True, replace=True)
     say("CREATE ANONYMIZED VIEW patients_public AS SELECT age, zip, sex, diagnosis FROM patients")
     say("    OPTIONS (k = 4, quasi = [age, zip, sex], sensitive = [diagnosis]);\n")
-    release = anonymize(
+    release = sqlanon.anonymize(
         con,
         "select age, zip, sex, diagnosis from patients",
         ["age", "zip", "sex"],
@@ -46,11 +44,11 @@ def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[s
     create(con.duckdb, "adult", rows=rows)
     bound = {column: f"adult_{column}" for column in hierarchy_rows("adult") if column in ADULT}
     for column, hierarchy in bound.items():
-        create_hierarchy(con, hierarchy, rows=hierarchy_rows("adult")[column], replace=True)
+        sqlanon.create_hierarchy(con, hierarchy, rows=hierarchy_rows("adult")[column], replace=True)
     say(f"A census table of {rows:,} people, {len(ADULT)} quasi-identifiers, k = 10")
     for method in ("auto", "kaca", "kacpc"):
         start = time.perf_counter()
-        found = anonymize(con, "adult", ADULT, 10, method=method, hierarchies=bound)
+        found = sqlanon.anonymize(con, "adult", ADULT, 10, method=method, hierarchies=bound)
         say(f"  {method:6} {time.perf_counter() - start:5.1f} s   {summary(found)}")
     say("\n" + NEXT)
     con.close()

@@ -64,7 +64,7 @@ def _same_rows(comparison: Comparison) -> Iterator[str]:
                 hierarchy = attribute.hierarchy
                 seen.append(str(hierarchy))
                 if hierarchy is not None and attribute.is_stored:
-                    nodes = f"(from {catalog.schema}.hierarchy_nodes where name = {literal(hierarchy.name)})"
+                    nodes = f"(from {attribute.stored.nodes} where name = {literal(hierarchy.name)})"
                     seen.append(_fingerprint(catalog, nodes, ("parent", "label", "level", "lo", "hi")))
             comparison.id = hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
             yield table

@@ -197,7 +197,7 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
             candidates = [n for n, found in enumerate(columns) if found.role != "identifier" and found.distinct > 1]
             richest = sorted(sorted(candidates, key=lambda n: -columns[n].distinct)[:MOST_COLUMNS])
             sets, untested = _identifying(measure, {n: columns[n] for n in richest}, size, share)
-    known = {fold(hierarchy.name) for hierarchy in catalog.hierarchies()}
+    known = {fold(hierarchy.name) for hierarchy in catalog.hierarchies().known}
     postcodes = [
         column
         for column in (found.columns[0] for found in columns if found.role == "quasi")

@@ -48,6 +48,7 @@ class Instance:
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
         self.planners = {function: self._planning(planner) for function, planner in planners.items()}
         self.cores = Cores()
+        self.cluster, self.bounds = self.cores.cluster, self.cores.bounds  # kept: DuckDB holds functions weakly
         self.say_key = lambda: self.key
         self.last_number = 0
 
@@ -55,8 +56,8 @@ class Instance:
         """Make the functions known to the database instance behind the connection."""
         create: Any = con.create_function
         create("sqlanon_instance", self.say_key, [], "VARCHAR")
-        create("sqlanon_cluster", self.cores.cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
-        create("sqlanon_bounds", self.cores.bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
+        create("sqlanon_cluster", self.cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_bounds", self.bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
         lists = [f"{BOX}[]", f"{COUNTED}[]"]
         create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
         create("sqlanon_matches", matches, lists, "BIGINT", type="arrow", null_handling="special")
@@ -101,9 +102,8 @@ class Instance:
 
 def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None:
     """Register the functions with the connection's database instance, once, and remember the connection."""
-    if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
-        instance = _instances[run(con, "select sqlanon_instance()")[0][0]]
-    else:
+    instance = _find(con)
+    if instance is None:
         instance = Instance(planners)
         try:
             instance.register(con)
@@ -114,18 +114,31 @@ def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None
     instance.connections.append(weakref.ref(con))
 
 
-def instance_of(con: duckdb.DuckDBPyConnection) -> str:
-    """The key of the connection's database instance."""
-    if not run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+def instance_of(con: duckdb.DuckDBPyConnection) -> Instance:
+    """The connection's database instance."""
+    if (found := _find(con)) is None:
         raise CatalogError("sqlanon is not loaded here: call sqlanon.load(con) first")
-    return str(run(con, "select sqlanon_instance()")[0][0])
+    return found
+
+
+def _find(con: duckdb.DuckDBPyConnection) -> Instance | None:
+    """The instance that the connection was loaded on, or, for a cursor of such a connection, that DuckDB names.
+
+    The function is looked for before it is called: a failing statement would abort the caller's transaction.
+    """
+    for instance in list(_instances.values()):
+        if any(reference() is con for reference in instance.connections):
+            return instance
+    if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+        return _instances[run(con, "select sqlanon_instance()")[0][0]]
+    return None
 
 
 def enlist(con: duckdb.DuckDBPyConnection, wanted: Run | None) -> str | None:
     """Let the cores of the connection's database report to a run, as long as it lives; its id, for the request."""
     if wanted is None:
         return None
-    _instances[instance_of(con)].cores.runs[wanted.id] = wanted
+    instance_of(con).cores.runs[wanted.id] = wanted
     return wanted.id
 
 
@@ -136,12 +149,12 @@ def key_named(con: duckdb.DuckDBPyConnection, is_needed: bool, key: bytes | None
         with lent(key) as token:
             yield token
     else:
-        yield token_of(instance_of(con)) if is_needed else None
+        yield token_of(instance_of(con).key) if is_needed else None
 
 
 def claim_number(con: duckdb.DuckDBPyConnection, taken: Iterable[int]) -> int:
     """A number that is not taken and that no other connection has claimed: what it makes may not be committed yet."""
-    instance = _instances[instance_of(con)]
+    instance = instance_of(con)
     with _claiming:
         instance.last_number = 1 + max(instance.last_number, *taken, 0)
         return instance.last_number

@@ -120,3 +120,9 @@ def has_secure_views(con: duckdb.DuckDBPyConnection, database: str) -> bool:
     ((tags,),) = run(con, "select tags from duckdb_databases() where database_name = $1", [database])
     version = (tags or {}).get("storage_version", f"v{duckdb.__version__}")
     return min(int(text.lstrip("v").split(".")[0]) for text in (version, duckdb.__version__)) >= 2
+
+
+def is_readonly(con: duckdb.DuckDBPyConnection, database: str) -> bool:
+    """Is the database open for reading only?"""
+    rows = run(con, "select readonly from duckdb_databases() where database_name = $1", [database])
+    return bool(rows and rows[0][0])

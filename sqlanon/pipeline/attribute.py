@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlanon.errors import PolicyError, not_one_of
 from sqlanon.families import TypeFamily, type_family
-from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.pipeline import cells
 from sqlanon.pipeline.source import Source
@@ -29,7 +28,8 @@ class Attribute:
     type: str
     family: TypeFamily
     hierarchy: Hierarchy | None
-    anon: str
+    stored: Hierarchies
+    """Where the nodes of stored hierarchies are."""
     weight: float = 1.0
     as_columns: bool = False
     is_snapped: bool = False
@@ -122,8 +122,8 @@ class Attribute:
             assert self.hierarchy is not None
             stored = {
                 "hierarchy": literal(self.hierarchy.name),
-                "nodes": f"{self.anon}.hierarchy_nodes",
-                "hierarchies": f"{self.anon}.hierarchies",
+                "nodes": self.stored.nodes,
+                "hierarchies": self.stored.entries,
             }
             domain = render("steps/encode/domain_tree.sql", **fragments, **stored)
             nodes = render("steps/encode/nodes_tree.sql", **fragments, **stored)
@@ -179,9 +179,9 @@ class Attribute:
         return guards
 
 
-def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Attribute, ...]:
+def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Attribute, ...]:
     """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
-    by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
+    by_name = hierarchies.by_name
     attributes = []
     for number, (asked, column) in enumerate(zip(policy.quasi, source.resolve_names(policy.quasi), strict=True), 1):
         family = type_family(column, source.types[column])
@@ -205,7 +205,7 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
                 type=source.types[column],
                 family=family,
                 hierarchy=hierarchy,
-                anon=anon,
+                stored=hierarchies,
                 weight=float(policy.weights.get(asked, 1.0)),
                 as_columns=policy.ranges == "columns" and policy.represent == "closure",
                 is_snapped=policy.ranges == "snapped",

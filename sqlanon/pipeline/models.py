@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlanon.errors import PolicyError
 from sqlanon.families import TEXT, known_family, type_family
-from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.hierarchies.hierarchy import Hierarchies
 from sqlanon.pipeline.attribute import Attribute, named_hierarchy
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
@@ -128,9 +128,9 @@ def asked_of(
     return [(Asked(model, value, c), column) for model, value in asked.items() for column in sensitive]
 
 
-def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Sensitive, ...]:
+def sensitive_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Sensitive, ...]:
     """The policy's sensitive columns with the distances that t goes by, or an error that names what does not fit."""
-    by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
+    by_name = hierarchies.by_name
     spelt = source.resolve_names(policy.sensitive)
     found = []
     for number, (asked, column) in enumerate(zip(policy.sensitive, spelt, strict=True), len(policy.quasi) + 1):
@@ -149,7 +149,7 @@ def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy
             raise PolicyError(f"t_distance is 'hierarchical', and column '{column}' has no hierarchy that fits")
         tree = None
         if distance == "hierarchical":
-            tree = Attribute(number, column, source.types[column], family or TEXT, hierarchy, anon)
+            tree = Attribute(number, column, source.types[column], family or TEXT, hierarchy, hierarchies)
         known = tuple(other for other in spelt if other != column) if policy.several == "strict" else ()
         found.append(Sensitive(column, distance, tree, known))
     return tuple(found)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.hierarchies.hierarchy import Hierarchies
 from sqlanon.pipeline.attribute import Attribute, attributes_of
 from sqlanon.pipeline.models import Sensitive, sensitive_of
 from sqlanon.pipeline.source import Source
@@ -23,13 +22,13 @@ class Reading:
     sensitive: tuple[Sensitive, ...] = ()
 
     @classmethod
-    def of(cls, policy: Policy, source: Source, hierarchies: Sequence[Hierarchy], anon: str) -> Reading:
+    def of(cls, policy: Policy, source: Source, hierarchies: Hierarchies) -> Reading:
         """What the policy reads of the source, or an error that names what does not fit."""
         return cls(
             policy,
             source,
-            attributes_of(source, policy, hierarchies, anon),
-            sensitive_of(source, policy, hierarchies, anon),
+            attributes_of(source, policy, hierarchies),
+            sensitive_of(source, policy, hierarchies),
         )
 
     def over(self, source: Source) -> Reading:

@@ -76,7 +76,7 @@ def _counted(raw: Session, found: Source, k: int, policy: Policy) -> Check:
     catalog = Catalog.of(raw)
     (counted,) = found.resolve_names([policy.entity]) if policy.entity is not None else (None,)
     promise = equal_rows(found.resolve_names(policy.quasi), counted)
-    columns = sensitive_of(found, policy, catalog.hierarchies(), catalog.schema)
+    columns = sensitive_of(found, policy, catalog.hierarchies())
     ((smallest, classes, rows),) = run(raw, promise.proof(found.relation))
     size = "count(*)" if counted is None else f"count(distinct {name(counted)})"
     small = f"select 1 from {found.relation} group by {names(promise.printed)} having {size} < {int(k)}"

@@ -17,7 +17,7 @@ from sqlanon.engine.session import Session
 from sqlanon.errors import DataError, PolicyError
 from sqlanon.pipeline.attribute import Attribute
 from sqlanon.pipeline.encode import Held, measured_encoding, with_domains
-from sqlanon.pipeline.readback import Tolerance, box_ctes, known
+from sqlanon.pipeline.readback import Tolerance, box_ctes, known, with_ranks
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
@@ -105,9 +105,7 @@ class Covering:
         rows = render(
             "steps/risk/covered.sql",
             columns=", ".join([*ends, *of_rows]),
-            joins="\n".join(
-                f"join {known(a)} on {known(a)}.label is not distinct from printed.{a.labels}" for a in self.attributes
-            ),
+            printed_with_ranks=with_ranks("printed", self.attributes),
         )
         return (
             con.execute(with_ctes(encoding, people)).fetchnumpy(),

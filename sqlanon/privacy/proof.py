@@ -26,7 +26,7 @@ def prove(catalog: Catalog, relation: str, promise: Promise, policy: Policy) -> 
     models: dict[str, dict[str, float | None]] = {}
     if policy.sensitive and promise.reached is not None:
         found = resolve(catalog.con, f"from {relation}")
-        columns = sensitive_of(found, policy, catalog.hierarchies(), catalog.schema)
+        columns = sensitive_of(found, policy, catalog.hierarchies())
         for asked, column in asked_of(policy, columns, promise.kind.measured, promise.entity is not None):
             ((reached,),) = catalog.run(promise.reached(relation, asked, column))
             if not asked.holds(reached):

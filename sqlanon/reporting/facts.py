@@ -17,6 +17,7 @@ from sqlanon.engine.frames import FRAME, PREFIX, registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, keep_steps, run, translate_errors, unwrap
 from sqlanon.errors import CatalogError
+from sqlanon.hierarchies.hierarchy import Hierarchies
 from sqlanon.pipeline.encode import measured_encoding
 from sqlanon.pipeline.models import Asked, Sensitive, sensitive_of
 from sqlanon.pipeline.promises import GROUP
@@ -190,7 +191,7 @@ def facts_of_table(
         title = shown or _shown(table) or "a query"
         looked = _Table(raw, found.relation, tuple(found.resolve_names(quasi)), policy, person)
         origin = catalog.read(source, policy) if source is not None else None
-        reading = origin or Reading.of(policy, found, (), catalog.schema)
+        reading = origin or Reading.of(policy, found, Hierarchies())
         columns = _columns_of(raw, reading, found.relation if origin else None, Tolerance.EXACT)
         return Facts(
             title=title,
@@ -270,7 +271,7 @@ class _Table:
         """Its sensitive columns."""
         catalog = Catalog.of(self.con)
         found = resolve(self.con, f"from {self.relation}")
-        listed = sensitive_of(found, self.policy, catalog.hierarchies(), catalog.schema)
+        listed = sensitive_of(found, self.policy, catalog.hierarchies())
         return {sensitive.column: sensitive for sensitive in listed}
 
     def suppressed(self) -> int:

@@ -220,7 +220,7 @@ def test_an_upgrade_that_fails_changes_nothing(
     sqlanon.load(plain)
     plain.execute("update anon.version set schema_version = 0; drop macro anon.k_anonymity")
     before = everything(plain)
-    monkeypatch.setattr("sqlanon.install.UPGRADES", {0: "drop table anon.releases; select error('half way')"})
+    monkeypatch.setattr("sqlanon.catalog.schema.UPGRADES", {0: "drop table anon.releases; select error('half way')"})
     with pytest.raises(SqlanonError, match="half way"):
         sqlanon.load(plain)
     assert everything(plain) == before

@@ -1,6 +1,7 @@
 """The command line: exit codes, JSON, files, and one line for what the user can mend."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ import duckdb
 import pytest
 
 import sqlanon
-from sqlanon import samples
 from sqlanon.cli.main import COMMANDS, main
 from sqlanon.udfs.methods import METHODS
 
@@ -17,12 +17,8 @@ QUASI = "age,zip,sex"
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
-    path = tmp_path / "hospital.duckdb"
-    with sqlanon.connect(path) as con:
-        samples.create(con.duckdb, "patients")
-        sqlanon.create_hierarchy(con, "zip", prefix=True)
-    return path
+def database(hospital_file: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(hospital_file, tmp_path))
 
 
 def test_anonymize_writes_a_file_that_check_confirms(

@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from databases import Databases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reading import value
@@ -195,9 +196,8 @@ print(con.execute('''
     assert done.stdout.strip() == "[(2, 1.5, 2, 1.8899, 1, 2, 0.0, 13.0)]"
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(databases: Databases, tmp_path: Path) -> None:
     (tmp_path / "data[1].csv").write_text("age\n20\n20\n30\n")
     (tmp_path / "data1.csv").write_text("age\n20\n20\n20\n")
-    with duckdb.connect() as con:
-        sqlanon.load(con)
+    with databases.lent() as con:
         assert sqlanon.check(con, str(tmp_path / "data[1].csv"), ["age"], 2).k == 1

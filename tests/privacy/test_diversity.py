@@ -1,10 +1,9 @@
 """l-diversity: every method keeps it, it is verified as printed, and an illegal l says the largest legal one."""
 
-from pathlib import Path
-
 import duckdb
 import numpy as np
 import pytest
+from adult import DATA, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +18,6 @@ from sqlanon.udfs.problem import Groups, Numbers, Problem
 
 QUASI = ["age", "education", "sex"]
 PRINTING_CLASSES = [name for name, method in METHODS.items() if method.is_homogeneous and not method.is_exact]
-ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult_45222.csv"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,9 +143,12 @@ def test_learned_weights_come_with_the_release_and_stay_with_it() -> None:
         assert sqlanon.open_release(con, "pub").learned == release.learned
 
 
-@pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not here")
+@needs_data
 def test_the_largest_legal_l_of_adult_is_that_of_paper_002(shared: duckdb.DuckDBPyConnection) -> None:
-    shared.execute("create or replace temporary table whole as select *, 1 as everyone from read_csv($1)", [str(ADULT)])
+    shared.execute(
+        "create or replace temporary table whole as select *, 1 as everyone from read_csv($1)",
+        [str(DATA / "adult_45222.csv")],
+    )
     for column, expected in (("salary_class", 1.3295), ("education", 3.06)):
         ((found,),) = shared.execute(f"select anon.l_diversity('whole', ['everyone'], '{column}')").fetchall()
         assert found == pytest.approx(expected, abs=5e-3 if column == "education" else 5e-5)

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from databases import Databases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,11 +76,10 @@ visits = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(visits, st.integers(2, 4), st.floats(1, 2), st.sampled_from(["auto", "mondrian", "bisecting", "datafly"]))
-def test_any_table_keeps_k_and_l_over_people_or_says_why_not(
+def test_any_table_keeps_k_and_l_over_people_or_says_why_not(databases: Databases,
     rows: list[tuple[int, int, str, str | None]], k: int, l: float, method: str  # noqa: E741
 ) -> None:  # fmt: skip
-    with duckdb.connect() as con:
-        sqlanon.load(con)
+    with databases.lent() as con:
         con.execute("create table visits(patient int, age int, sex varchar, diagnosis varchar)")
         con.executemany("insert into visits values (?, ?, ?, ?)", rows)
         people = len({row[0] for row in rows})

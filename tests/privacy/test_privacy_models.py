@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from databases import Databases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reading import value
@@ -163,9 +164,8 @@ def test_t_goes_by_order_for_numbers_by_hierarchy_where_there_is_one_and_else_eq
             release.verify()
 
 
-def test_a_sensitive_column_may_have_a_hierarchy_where_something_else_than_t_is_asked_for() -> None:
-    with duckdb.connect() as con:
-        sqlanon.load(con)
+def test_a_sensitive_column_may_have_a_hierarchy_where_something_else_than_t_is_asked_for(databases: Databases) -> None:
+    with databases.lent() as con:
         con.execute("create table people as select i as age, if(i % 2 = 0, 'a', 'b') as ill from range(4) as t(i)")
         sqlanon.create_hierarchy(con, "ill", rows=[("a", "*"), ("b", "*"), ("c", "*")])
         release = sqlanon.anonymize(con, "people", quasi=["age"], k=2, sensitive=["ill"], l=2)

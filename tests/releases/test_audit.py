@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from databases import Databases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import rows
@@ -133,11 +134,12 @@ def test_people_are_sampled_where_comparing_all_would_take_long(
         st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from(ILLNESSES)), min_size=6, max_size=24
     )
 )
-def test_what_is_left_is_what_going_through_all_rows_leaves(people: list[tuple[int, int, str]]) -> None:
+def test_what_is_left_is_what_going_through_all_rows_leaves(
+    databases: Databases, people: list[tuple[int, int, str]]
+) -> None:
     logging.disable(logging.WARNING)
     try:
-        with duckdb.connect() as con:
-            sqlanon.load(con)
+        with databases.lent() as con:
             fill(con, people)
             for name, quasi in (("by_age", ["age"]), ("by_both", ["age", "zip"])):
                 make(con, name, quasi, ranges="columns")

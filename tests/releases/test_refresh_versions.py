@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-import duckdb
-import pytest
+from databases import Databases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import Con, Row, rows
+from reading import Row, rows
 from refreshed import add, make, remove
 
 import sqlanon
 from sqlanon.errors import DataError
-
-
-@pytest.fixture(autouse=True)
-def people(con: Con) -> None:
-    con.execute("create table people (age integer, zip varchar, illness varchar)")
-
 
 PEOPLE = st.tuples(
     st.one_of(st.none(), st.integers(20, 26)), st.sampled_from(["a", "b"]), st.sampled_from(["flu", "gout", "cold"])
@@ -45,14 +38,14 @@ def tell(old: Counter[Row], new: Counter[Row]) -> Iterator[list[str]]:
     l=st.sampled_from([None, 1.5]),
 )
 def test_whoever_compares_any_two_versions_finds_everybody_among_k(
+    databases: Databases,
     people: list[Row],
     steps: list[tuple[list[Row], list[int]]],
     method: str,
     ranges: str,
     l: float | None,  # noqa: E741
 ) -> None:
-    with duckdb.connect() as con:
-        sqlanon.load(con)
+    with databases.lent() as con:
         con.execute("create table people (age integer, zip varchar, illness varchar)")
         there = list(people)
         add(con, there)

@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from databases import Databases
 from reading import everything, rows, storage
 
 import sqlanon
@@ -156,10 +157,9 @@ def test_a_dot_inside_a_quoted_name_is_not_another_schema(con: Con) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ['a "b" c; drop', "ü", "select", " ", "it's", "x.y", "{k}", "release_1"])
-def test_a_release_may_have_any_name_and_columns_of_any_name(kind: str, name: str) -> None:
+def test_a_release_may_have_any_name_and_columns_of_any_name(databases: Databases, kind: str, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'
-    with duckdb.connect() as con:
-        sqlanon.load(con)
+    with databases.lent() as con:
         con.execute(f"create table people ({quoted} integer, illness varchar)")
         con.executemany("insert into people values (?, ?)", [(1, "flu"), (1, "gout"), (2, "flu"), (3, "flu")])
         made = sqlanon.anonymize(con, "people", [name], 2, sensitive=["illness"], name=quoted, kind=kind)
@@ -270,7 +270,7 @@ def test_a_failure_inside_the_callers_transaction_never_commits_half_of_a_replac
 def test_only_the_release_itself_is_left_in_temporary_tables(con: Con) -> None:
     temporary = "select table_name from duckdb_tables() where temporary order by all"
     made = [make(con, source=source) for source in ("patients", "select * from patients", "from patients")]
-    assert sorted(f'temp."{name}"' for (name,) in rows(con, temporary)) == sorted(one.table for one in made)
+    assert sorted(f'temp.main."{name}"' for (name,) in rows(con, temporary)) == sorted(one.table for one in made)
     for name in ("one", "two"):
         make(con, source="from patients", name=name, kind="view")
     assert len(rows(con, temporary)) == 3

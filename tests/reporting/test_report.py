@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -241,13 +242,21 @@ def test_without_matplotlib_the_error_says_what_to_install(
         release.report(tmp_path / "report.html")
 
 
-@pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    with sqlanon.connect(tmp_path / "hospital.duckdb") as con:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database that holds a release, and with one that was published: copy it, do not change it."""
+    folder = tmp_path_factory.mktemp("made")
+    with sqlanon.connect(folder / "hospital.duckdb") as con:
         samples.create(con.duckdb, "patients")
         public(con.duckdb)
-        public(con.duckdb, name=None).publish(tmp_path / "public.csv")
+        public(con.duckdb, name=None).publish(folder / "public.csv")
+    return folder
+
+
+@pytest.fixture
+def database(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "hospital.duckdb"
 
 

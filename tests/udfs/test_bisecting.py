@@ -10,7 +10,7 @@ import literal
 import numpy as np
 import pandas as pd
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_bisecting import Literal
@@ -195,10 +195,7 @@ def test_the_core_does_what_the_literal_version_does_for_l(reading, centre, tabl
     assert found(groups) == sorted(sorted(part.items()) for part in expected)
 
 
-needs_adult = pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
-
-
-@needs_adult
+@needs_data
 @pytest.mark.parametrize(("k", "reference"), [(10, 0.0634), (50, 0.159)])
 def test_adult_loses_at_most_what_the_literal_version_loses(k, reference):
     table = adult()
@@ -209,7 +206,7 @@ def test_adult_loses_at_most_what_the_literal_version_loses(k, reference):
     )
 
 
-@needs_adult
+@needs_data
 def test_adult_keeps_k_and_l():
     table = adult()
     rows = np.repeat(np.arange(len(table.counts)), table.counts)

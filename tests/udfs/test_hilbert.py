@@ -8,7 +8,7 @@ from unittest import mock
 import literal
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_hilbert import curve_value, least_loss
@@ -123,7 +123,7 @@ def test_no_other_runs_of_the_curve_lose_less(scale, block, step, case):
     assert all(one[1] <= other[0] for one, other in pairwise(ends))
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 @pytest.mark.parametrize("k", [10, 50])
 def test_on_adult_rescaling_loses_less_than_half(k):
     table = adult()

@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import as_dicts
@@ -208,7 +208,7 @@ def test_the_ending_can_be_interrupted():
         sequential.cluster(table, 10, np.random.default_rng(0), stop)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 @pytest.mark.parametrize(("k", "reference"), [(10, 0.0361), (50, 0.0991)])
 def test_adult_loses_at_most_3_percent_more_than_the_literal_version(k, reference):
     table = adult()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -121,18 +122,21 @@ def test_the_same_rows_go_as_in_the_slow_version(problem, rng, k, share):
     assert sorted(map(sorted, fast)) == sorted(map(sorted, slow.values()))
 
 
+def rows_of(problem: Problem, entries: list[int]) -> int:
+    return sum(int(problem.counts[entry]) for entry in entries)
+
+
+def cost_of(problem: Problem, entries: list[int]) -> float:
+    ranks = problem.ranks[entries]
+    return rows_of(problem, entries) * float(problem.loss(ranks.min(axis=0), ranks.max(axis=0)))
+
+
 def slowly(problem: Problem, groups: Groups, k: int, left: int) -> Members:
     """The rounds, one entry and one group after the other. Every tuple is an entry here."""
     members = {g: groups.tuple[groups.group == g].tolist() for g in np.unique(groups.group).tolist()}
     members[SUPPRESSED] = []
     whole = float(problem.weights.sum())
-
-    def rows(entries):
-        return sum(int(problem.counts[entry]) for entry in entries)
-
-    def cost(entries):
-        ranks = problem.ranks[entries]
-        return rows(entries) * float(problem.loss(ranks.min(axis=0), ranks.max(axis=0)))
+    rows, cost = partial(rows_of, problem), partial(cost_of, problem)
 
     def offers(number, others):
         mine = members[number]

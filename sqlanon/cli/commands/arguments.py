@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlanon
-from sqlanon.engine import session
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.keys import VARIABLE
 from sqlanon.policy.options import ASKED
@@ -101,7 +100,7 @@ def attach(con: sqlanon.Connection, arguments: argparse.Namespace, sources: Sequ
                 raise CatalogError(f"Which table of '{source}'? sqlanon {command} TABLE --db {source}")
         return False
     existing_database(arguments)
-    session.run(con.duckdb, f"attach {literal(arguments.db)} as checked (read_only)")
+    con.execute(f"attach {literal(arguments.db)} as checked (read_only)").fetchall()
     return True
 
 

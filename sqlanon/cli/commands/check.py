@@ -8,7 +8,6 @@ import json
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_models, add_quasi, attach, attached, columns, flat
 from sqlanon.policy.options import ASKED
-from sqlanon.privacy.checking import Check, check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
         is_attached = attach(con, arguments, arguments.source, "check")
         verdicts = []
         for source in arguments.source:
-            found = check(
+            found = sqlanon.check(
                 con,
                 attached(source) if is_attached else source,
                 flat(arguments.quasi),
@@ -44,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if all(verdicts) else 1
 
 
-def _print(source: str, found: Check, as_json: bool) -> None:
+def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"source": source, **found.as_dict()}))
     else:

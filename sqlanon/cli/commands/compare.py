@@ -12,7 +12,6 @@ from sqlanon.cli.commands import say
 from sqlanon.cli.commands.arguments import add_database, add_quasi, columns, flat, number, pair, weight, whole_numbers
 from sqlanon.comparison.compare import DEFAULT_KS, DEFAULT_METRICS, compare
 from sqlanon.comparison.comparison import require_writable
-from sqlanon.engine import session
 from sqlanon.errors import InterruptedRunError
 from sqlanon.pipeline.metrics import METRICS
 from sqlanon.policy.options import MAX_SUPPRESSION
@@ -54,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         require_writable(arguments.output)
     with sqlanon.connect(arguments.db or ":memory:") as con:
-        session.run(con.duckdb, "set enable_progress_bar = false")  # it would go to stdout, under python -m
+        con.execute("set enable_progress_bar = false").fetchall()  # it would go to stdout, under python -m
         comparison = compare(
             con,
             arguments.source,

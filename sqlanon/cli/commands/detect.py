@@ -7,7 +7,6 @@ import json
 
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, attach
-from sqlanon.engine import session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     with sqlanon.connect() as con:
         if attach(con, arguments, [arguments.source], "detect"):
-            session.run(con.duckdb, "use checked.main")
+            con.execute("use checked.main").fetchall()
         found = sqlanon.detect(con, arguments.source, size=arguments.size, share=arguments.share)
         if arguments.json:
             print(json.dumps(found.as_dict()))
