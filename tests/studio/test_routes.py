@@ -224,7 +224,7 @@ def test_it_stores_refreshes_audits_and_drops(clinic: Client, hospital: Path) ->
     clinic.server.studio.close()
     with sqlanon.connect(hospital) as con:
         assert [each.release for each in sqlanon.status(con)] == ["patients_public"]
-        assert sqlanon.open_release(con, "patients_public").verify()["k"] == 4
+        assert sqlanon.open_release(con, "patients_public").verify().k == 4
 
 
 def test_a_file_can_be_stored_and_goes_stale(opened: Callable[..., Client], people: Path) -> None:
