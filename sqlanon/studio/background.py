@@ -127,7 +127,7 @@ class Job:
     step: str = "Starting"
     result: Any = None
     problem: str | None = None
-    is_cancelled: bool = False
+    cancelled: float | None = None
     next_page: str = ""
     connection: Session | None = None
     watch: Watch = field(init=False, repr=False)
@@ -138,6 +138,10 @@ class Job:
     def _heard(self, share: float, loss: float | None) -> None:
         self.share = max(self.share, min(share, 1.0))
         self.loss = loss if loss is not None and 0 <= loss <= 1 else self.loss
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.cancelled is not None
 
     @property
     def is_over(self) -> bool:
@@ -159,7 +163,8 @@ class Job:
 
     def cancel(self) -> None:
         """Stop it, wherever it is: in a core, in a query, or while it waits."""
-        self.is_cancelled = True
+        if self.cancelled is None:
+            self.cancelled = time.monotonic()
         self.watch.cancel()
         connection = self.connection
         if connection is not None:

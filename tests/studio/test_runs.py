@@ -40,10 +40,9 @@ def test_cancel_works_within_a_second_wherever_the_run_is(census: Client, after:
     census.post("/t/adult/run", {"k": "5", "effort": "best"})
     (job,) = census.server.studio.jobs.running()
     time.sleep(after)
-    asked = time.monotonic()
     census.post(f"/t/adult/jobs/{job.number}/cancel")
     census.wait(5)
-    assert time.monotonic() - asked < 1.0
+    assert job.ended - job.cancelled < 1.0
     assert job.problem == "Cancelled. Nothing was stored."
     assert "Cancelled" in said(census.get(f"/t/adult/promise?job={job.number}"))
     census.post("/t/adult/run", {"k": "50", "effort": "fast"})
