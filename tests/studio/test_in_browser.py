@@ -20,6 +20,8 @@ AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 SHOTS = os.environ.get("STUDIO_SHOTS")
 """A folder for screenshots to look at."""
 MODES = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+WIDEST = """return [...document.querySelectorAll('body *')].filter(e => !e.closest('.wide') &&
+e.getBoundingClientRect().right > arguments[0] + 1).map(e => e.outerHTML.slice(0, 120)).slice(0, 8)"""
 STILL = ("reduced-motion", "reduce")
 MARKUP = (
     '<script>document.title="hacked"</script>',
@@ -43,7 +45,7 @@ def look(browser: Any, name: str) -> None:
     for width, scheme in MODES:
         resize(browser, width, scheme)
         wide = browser.execute_script("return document.documentElement.scrollWidth")
-        assert wide <= width, (name, width, wide)
+        assert wide <= width, (name, width, wide, browser.execute_script(WIDEST, width))
         if SHOTS:
             height = browser.execute_script("return document.documentElement.scrollHeight")
             resize(browser, width, scheme, min(height, 4000))
