@@ -44,7 +44,10 @@ class ResourceError(SqlanonError):
 
 
 class BrokenPromiseError(SqlanonError):
-    """The printed table does not have the property that was asked for; nothing was stored."""
+    """The released table does not have the property that was required; nothing was stored."""
+
+    mark = "Broken promise: "
+    """How the error of a query begins that finds so by itself."""
 
 
 class InterruptedRunError(SqlanonError):

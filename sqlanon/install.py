@@ -26,7 +26,7 @@ from sqlanon.releases.status import status, status_sql
 from sqlanon.sqltext import literal, with_ctes
 
 UNSEEN = (
-    " (anon.anonymize sees committed tables only, no temporary ones and none made in the running transaction: "
+    " (anon.anonymize sees only committed tables, no temporary tables and none made in the running transaction: "
     "commit first, or call sqlanon.anonymize(con, ...) from Python)"
 )
 _loading = threading.Lock()

@@ -61,7 +61,7 @@ def create_key(path: str | Path) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise CatalogError(f"'{path}' exists already: a key is never overwritten") from None
+        raise CatalogError(f"'{path}' already exists. A key is never overwritten") from None
     except OSError as problem:
         raise CatalogError(f"Cannot write '{path}': {problem.strerror}") from None
     with os.fdopen(descriptor, "w", encoding="ascii") as file:

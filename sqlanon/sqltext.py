@@ -99,7 +99,7 @@ def query_or_none(source: str) -> str | None:
 
 
 def split_name(qualified: str) -> list[str] | None:
-    """The parts of `a."b.c".d` without their quotes, or None where the text is no qualified name."""
+    """The parts of `a."b.c".d` without their quotes, or None if the text is not a qualified name."""
     part = r'(?:"(?:[^"]|"")+"|[^".]+)'
     if not re.fullmatch(rf"{part}(\.{part})*", qualified):
         return None

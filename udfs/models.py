@@ -1,10 +1,10 @@
 """Privacy models: what every class must keep about its sensitive values.
 
 A model says of each class how much of it is reached, from the rows of each value there: the l of the diversities
-(Machanavajjhala et al., TKDD 2007; frequency l as in papers 000 and 002), the alpha of (alpha, k)-anonymity (Wong et
-al., KDD 2006), the t of t-closeness (Li et al., ICDE 2007), the beta of beta-likeness (Cao, Karras, VLDB 2012) and the
-delta of delta-disclosure (Brickell, Shmatikov, KDD 2008). O(E log E) time and O(E) memory for E pairs of a class and a
-value there, whatever the number of values: those that a class lacks are never listed.
+(Machanavajjhala et al., TKDD 2007; frequency l as in He et al. 2012 and Goldberger & Tassa 2010), the alpha of (alpha,
+k)-anonymity (Wong et al., KDD 2006), the t of t-closeness (Li et al., ICDE 2007), the beta of beta-likeness (Cao,
+Karras, VLDB 2012) and the delta of delta-disclosure (Brickell, Shmatikov, KDD 2008). O(E log E) time and O(E) memory
+for E pairs of a class and a value there, whatever the number of values: those that a class lacks are never listed.
 
 All are monotone: the union of two classes that keep a model keeps it, so that merging classes only ever helps and the
 best that any release can reach is that of the whole table. Why, for a class with the shares q of its values:
@@ -100,7 +100,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is asked of one sensitive column: `expected` holds the share of each value in the whole table."""
+    """What is required of one sensitive column: `expected` holds the share of each value in the whole table."""
 
     asked: float
     column: int
@@ -109,7 +109,7 @@ class Model:
 
     option: ClassVar[Parameter]
     is_floor: ClassVar[bool] = True
-    """Must at least as much be reached as is asked for? Otherwise at most."""
+    """Must at least as much be reached as is required? Otherwise at most."""
     counts_people: ClassVar[bool] = False
     """Where there is an entity, does it count people instead of rows?"""
     is_relative: ClassVar[bool] = False
@@ -117,7 +117,7 @@ class Model:
     macro: ClassVar[str]
     """The check macro that measures it in any table."""
     sentence: ClassVar[str]
-    """What it asks of a {column}, for people; {value} is what was asked for."""
+    """What it asks of a {column}, for people; {value} is what was required."""
 
     @property
     def name(self) -> str:
@@ -140,9 +140,9 @@ class Model:
 class FrequencyL(Model):
     """No value holds more than 1/l of a class."""
 
-    option = Parameter("l", None, "no sensitive value may hold more than 1/l of a class", low=1)
+    option = Parameter("l", None, "no sensitive value may take more than 1/l of a class", low=1)
     macro = "l_diversity"
-    sentence = "no value of {column} holds more than 1/{value} of a class (l = {value})"
+    sentence = "no value of {column} takes more than 1/{value} of a class (l = {value})"
     counts_people = True
 
     def reached(self, cells: Cells) -> Floats:
@@ -152,9 +152,11 @@ class FrequencyL(Model):
 class DistinctL(Model):
     """A class has l distinct values."""
 
-    option = Parameter("distinct_l", None, "a class has so many distinct sensitive values", low=1, is_whole=True)
+    option = Parameter(
+        "distinct_l", None, "every class must have at least this many distinct sensitive values", low=1, is_whole=True
+    )
     macro = "distinct_l_diversity"
-    sentence = "every class has {value} or more different values of {column} (distinct l = {value})"
+    sentence = "every class has at least {value} different values of {column} (distinct l = {value})"
 
     def reached(self, cells: Cells) -> Floats:
         return cells.length.astype(np.float64)
@@ -163,7 +165,9 @@ class DistinctL(Model):
 class EntropyL(Model):
     """The entropy of a class is ln(l) or more."""
 
-    option = Parameter("entropy_l", None, "a class has values as diverse as so many equally frequent ones", low=1)
+    option = Parameter(
+        "entropy_l", None, "every class must be at least as diverse as this many equally frequent values", low=1
+    )
     macro = "entropy_l_diversity"
     sentence = "the values of {column} are as mixed in every class as {value} equally frequent ones (entropy l)"
 
@@ -255,7 +259,9 @@ class OrderedCloseness(Closeness):
 class BasicBeta(Model):
     """No value's share of a class exceeds that of the table by more than beta times the latter."""
 
-    option = Parameter("basic_beta", None, "how much a value's share may gain in a class, relative to the table's")
+    option = Parameter(
+        "basic_beta", None, "how much a value's share may grow in a class, relative to its share in the table"
+    )
     macro = "basic_beta_likeness"
     sentence = "no value of {column} gains more than {value} times its share of the table (basic beta)"
     is_relative = True
@@ -268,7 +274,7 @@ class BasicBeta(Model):
 class EnhancedBeta(BasicBeta):
     """Nor by more than -ln p times: a frequent value may gain less."""
 
-    option = Parameter("enhanced_beta", None, "the same, and no more than -ln of the share in the table")
+    option = Parameter("enhanced_beta", None, "the same, but at most -ln of the share in the table")
     macro = "enhanced_beta_likeness"
     sentence = "no value of {column} gains more than {value} times its share of the table (enhanced beta)"
 
@@ -295,7 +301,7 @@ class Delta(Model):
 class People(DistinctL):
     """A class has rows of k people: what k asks for where there is an entity."""
 
-    option = Parameter("k", None, "a class has rows of so many people")
+    option = Parameter("k", None, "every class must have rows of at least this many people")
 
 
 MODELS: dict[str, type[Model]] = {
@@ -321,7 +327,7 @@ def promise(
     column's values where the problem is a part of a larger table.
 
     `asked` maps options to their values and `c` goes with recursive_l; `columns` are shown in errors; `distances` are
-    those of t: 'equal', 'ordered', or the tree whose leaves the codes are. If every group must have rows of so many
+    those of t: 'equal', 'ordered', or the tree whose leaves the codes are. If every group must have rows of this many
     `people`, the last column of codes tells who they are.
     """
     sensitive = problem.sensitive

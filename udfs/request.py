@@ -40,7 +40,7 @@ class Request:
 
     @property
     def core(self) -> Method:
-        """The method that is asked for."""
+        """The method that is required."""
         return METHODS[self.method]
 
     def json(self) -> str:

@@ -29,7 +29,7 @@ def solve(
 ) -> Groups:
     """The groups that the request asks for.
 
-    `released` holds how many rows of each tuple are released where the problem is a population's. At most so many
+    `released` holds how many rows of each tuple are released where the problem is a population's. At most this many
     `workers` are busy at once, by default one for each core; the groups do not depend on it.
     """
     method = request.core

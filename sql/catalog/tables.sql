@@ -36,19 +36,19 @@ create table if not exists anon.releases (
     printed varchar[] not null, -- the release's columns that make its classes
     k bigint not null,
     policy varchar not null,    -- as JSON
-    proof varchar not null,     -- what was verified on the printed values, as JSON
+    proof varchar not null,     -- what was verified on the released values, as JSON
     metrics varchar not null,   -- as JSON
-    learned varchar not null,   -- what the method found out beside the groups, as JSON
+    learned varchar not null,   -- what the method learned in addition to the groups, as JSON
     rows bigint not null,
     sqlanon varchar not null,
     created_at timestamp not null, -- UTC
-    version integer,            -- 1 when made, one more whenever a refresh changes what is printed
+    version integer,            -- 1 when made, one more whenever a refresh changes the released rows
     refreshed_at timestamp,     -- UTC; NULL if never
-    held_new bigint,            -- people of the source who are not printed yet: too few to hide among themselves
-    held_deleted bigint         -- people who are no longer in the source and still printed
+    held_new bigint,            -- people of the source who are not released yet, because they are too few
+    held_deleted bigint         -- people who are no longer in the source but still released
 );
 
--- A row is a version of a release: how many rows it printed, how many of them were new and how many were gone.
+-- A row is a version of a release: how many rows it has, how many of them were added and how many were withdrawn.
 create table if not exists anon.release_versions (
     release varchar not null,
     version integer not null,
@@ -60,8 +60,8 @@ create table if not exists anon.release_versions (
     made_at timestamp not null  -- UTC
 );
 
--- How the people of a view are recognized in its source: their digests are in the table release_N_members beside its
--- rows, made with this salt from these columns.
+-- How the people of a view are recognized in its source: their digests are in the table release_N_members,
+-- made with this salt from these columns.
 create table if not exists anon.release_members (
     release varchar not null,
     salt varchar not null,
@@ -80,7 +80,7 @@ create table if not exists anon.release_labels (
     lm double not null,
     eloss double not null,
     is_modified boolean not null,
-    level integer,              -- of the printed node, NULL for numbers without a hierarchy
+    level integer,              -- of the released node, NULL for numbers without a hierarchy
     height integer,
     mass bigint not null        -- rows of the source that the label covers
 );

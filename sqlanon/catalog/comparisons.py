@@ -39,7 +39,7 @@ def finished_cells(catalog: Catalog, comparison: str, time_limit: float | None) 
 
 
 def stored_cells(catalog: Catalog, source: str, rows: int) -> list[StoredCell]:
-    """The cells of all comparisons of so many rows of a source that are done, the latest first."""
+    """The cells of all comparisons of this many rows of a source that are done, the latest first."""
     found = catalog.run(
         f"select {COLUMNS} from {catalog.schema}.comparisons where source = $source and rows = $rows "
         "and status = 'done' order by created_at desc",

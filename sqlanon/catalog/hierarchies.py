@@ -22,7 +22,7 @@ from sqlanon.sqltext import name, render
 
 @dataclass(frozen=True)
 class StoredHierarchy:
-    """A hierarchy as the catalog has it: a tree with so many levels and leaves, or a rule with its settings."""
+    """A hierarchy as the catalog has it: a tree with this many levels and leaves, or a rule with its settings."""
 
     name: str
     kind: str
@@ -119,7 +119,9 @@ def _remove(catalog: Catalog, hierarchy: str) -> bool:
 
 def _store(catalog: Catalog, hierarchy: str, rule: Rule | None, nodes: list[Node], replace: bool) -> None:
     if not replace and _stored(catalog, hierarchy):
-        raise CatalogError(f"Hierarchy '{hierarchy}' exists already: drop it first, or create or replace it")
+        raise CatalogError(
+            f"Hierarchy '{hierarchy}' already exists. Drop it first, or use CREATE OR REPLACE (replace=True, --replace)"
+        )
     _remove(catalog, hierarchy)
     height = nodes[0].level + 1 if nodes else None
     leaves = nodes[0].hi + 1 if nodes else None
@@ -141,7 +143,9 @@ def _store(catalog: Catalog, hierarchy: str, rule: Rule | None, nodes: list[Node
 def _table_rows(con: Session, asked: str, columns: int | None = None) -> list[tuple[str | None, ...]]:
     source = resolve(con, asked)
     if columns is not None and len(source.columns) != columns:
-        raise HierarchyError(f"'{source.shown}' has {len(source.columns)} columns; edges are two: child, parent")
+        raise HierarchyError(
+            f"'{source.shown}' has {len(source.columns)} columns; a table of edges has two: child, parent"
+        )
     cells = ", ".join(f"cast({name(column)} as varchar)" for column in source.columns)
     return run(con, f"select {cells} from {source.relation}")
 
@@ -155,7 +159,7 @@ def _rule_rows(con: Session, rule: Rule, on: str) -> list[tuple[str | None, ...]
     rule.check(column, family, rule.kind)
     endless = f"select 1 from {source.relation} where not isfinite({name(column)}) limit 1"
     if family.may_be_infinite and run(con, endless):
-        raise HierarchyError(f"Column '{on}' holds NaN or infinite values: replace them, by NULL for instance")
+        raise HierarchyError(f"Column '{on}' has NaN or infinite values. Replace them, for example by NULL")
     domain = render("steps/encode/domain_values.sql", column=name(column), order=rule.order, position=family.position)
     leaves = run(
         con,
@@ -171,5 +175,5 @@ def _rule_rows(con: Session, rule: Rule, on: str) -> list[tuple[str | None, ...]
     for rank, _, label in levels:
         paths[rank].append(label)
     if not paths:
-        raise HierarchyError(f"Column '{on}' holds no values")
+        raise HierarchyError(f"Column '{on}' has no values")
     return [(*path, "*") for path in paths.values()]

@@ -29,7 +29,9 @@ def recall(catalog: Catalog, stored: Stored, key: str | None) -> Digests | None:
         return None
     salt, columns, key_check = found[0]
     if key is not None and catalog.run(f"select {_key_check(salt, key)}") != [(key_check,)]:
-        raise PolicyError(f"The key is another one than '{stored.name}' was made with: its pseudonyms would not match")
+        raise PolicyError(
+            f"The key is not the one that '{stored.name}' was made with, so its pseudonyms would not match"
+        )
     return Digests(salt, json.loads(columns))
 
 

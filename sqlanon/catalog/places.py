@@ -94,7 +94,7 @@ def refuse_taken(catalog: Catalog, schema: str, table: str, replace: bool) -> No
     )
     if taken:
         hint = "it is not a release, so it is not replaced: drop it first" if replace else "drop it or replace it"
-        raise CatalogError(f"'{table}' exists already; {hint}")
+        raise CatalogError(f"'{table}' already exists; {hint}")
 
 
 def sensitive_place(place: str) -> str:

@@ -14,7 +14,7 @@ ADULT = ("age", "workclass", "education", "marital_status", "race", "sex")
 NEXT = """\
 Next, try
   1. your own file      sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
-  2. a check of any     sqlanon check people_public.csv --quasi age,zip,sex --k 5
+  2. check any table    sqlanon check people_public.csv --quasi age,zip,sex --k 5
   3. SQL of your own    sqlanon shell --db demo.duckdb      then: FROM anon.methods();"""
 
 
@@ -37,7 +37,7 @@ def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[s
         kind="view",
         replace=True,
     )
-    say("What may be shown: every patient is one of at least 4 who look the same")
+    say("The release: every patient is one of at least 4 who look the same")
     say(str(con.duckdb.sql("from patients_public order by all")))
     say(summary(release) + "\n")
 

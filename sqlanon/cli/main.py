@@ -12,11 +12,11 @@ import sqlanon
 
 COMMANDS = {
     "demo": (
-        "a table before and after, with proof and loss",
+        "show a table before and after, with proof and loss",
         "sqlanon demo",
     ),
     "detect": (
-        "which columns and combinations single people out, and a role for each column",
+        "show which columns and combinations single people out, and suggest a role for each column",
         "sqlanon detect people.csv --toml > policy.toml",
     ),
     "anonymize": (
@@ -28,11 +28,11 @@ COMMANDS = {
         "sqlanon check people_public.csv --quasi age,zip,sex --k 5 --sensitive diagnosis --l 2",
     ),
     "risk": (
-        "how easily the people of a table, csv or parquet file are found again",
+        "how easily the people in a table, csv or parquet file can be found again",
         "sqlanon risk people_public.csv --quasi age,zip,sex",
     ),
     "attack": (
-        "attack a release with its source as the attacker's knowledge; exit 1 if one gets further than is promised",
+        "attack a release by somebody who has its source; exit 1 if an attack achieves more than is promised",
         "sqlanon attack patients_public --db hospital.duckdb",
     ),
     "publish": (
@@ -44,15 +44,15 @@ COMMANDS = {
         "sqlanon report patients_public --db hospital.duckdb -o report.html",
     ),
     "refresh": (
-        "bring a stored view up to its source: what was added, withdrawn and held",
+        "bring a stored view up to date with its source",
         "sqlanon refresh patients_public --db hospital.duckdb",
     ),
     "status": (
-        "which stored releases are behind their sources, and by how many rows",
+        "show which stored releases are behind their sources, and by how many rows",
         "sqlanon status --db hospital.duckdb",
     ),
     "audit": (
-        "all stored releases of a table together; exit 1 if they leave somebody among fewer than k",
+        "combine all stored releases of a table; exit 1 if together they break k for anybody",
         "sqlanon audit patients --db hospital.duckdb",
     ),
     "compare": (
@@ -76,7 +76,7 @@ COMMANDS = {
         "sqlanon key my.key",
     ),
     "utility": (
-        "what a stored release lost, and with --task how well a column can still be predicted",
+        "show what a stored release lost, and with --task how well a column can still be predicted",
         "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
     ),
     "studio": (
@@ -84,17 +84,17 @@ COMMANDS = {
         "sqlanon studio hospital.duckdb",
     ),
     "methods": (
-        "the clustering methods and their parameters",
+        "list the clustering methods and their parameters",
         "sqlanon methods",
     ),
     "completion": (
-        "print the completion script of a shell, for TAB to know commands and options",
+        "print a completion script for your shell",
         'eval "$(sqlanon completion bash)" in ~/.bashrc',
     ),
 }
 """Each command with what it does and an example."""
 FIRST = """\
-sqlanon {version} anonymizes tables inside DuckDB, and checks what others anonymized.
+sqlanon {version} anonymizes tables inside DuckDB, and checks tables that were anonymized elsewhere.
 
   1. see it             sqlanon demo
   2. look at a table    sqlanon detect people.csv
@@ -120,7 +120,7 @@ def parser(wanted: Container[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """The parser of all commands, where those that are wanted know their arguments."""
     main_parser = argparse.ArgumentParser(
         prog="sqlanon",
-        description="Anonymize tables inside DuckDB, and check what others anonymized.",
+        description="Anonymize tables inside DuckDB, and check tables that were anonymized elsewhere.",
         epilog="First steps: sqlanon demo",
     )
     main_parser.add_argument("--version", action="version", version=f"sqlanon {sqlanon.__version__}")

@@ -82,7 +82,7 @@ def _remember(con: Connection, history: Path | None) -> None:
     is_libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
     if history is not None:
-        with suppress(OSError):  # a history that cannot be read or written is no reason not to work
+        with suppress(OSError):  # the shell also works without a history
             history.touch(mode=0o600)  # for its owner only: statements may hold values
             readline.read_history_file(history)
             readline.set_history_length(HISTORY)

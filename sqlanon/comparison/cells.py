@@ -1,4 +1,4 @@
-"""One cell of a comparison: a method at one k, what was asked of it and what came of it."""
+"""One cell of a comparison: a method at one k, what was required of it and what came of it."""
 
 from __future__ import annotations
 

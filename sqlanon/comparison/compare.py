@@ -46,7 +46,7 @@ def compare(
 
     Every cell is verified, measured and stored in `anon.comparisons`, its release dropped. A method that fails or
     takes more than `timeout` seconds leaves a marked cell. The same call goes on where it was interrupted: what is
-    stored for the same rows, policy and version of sqlanon is not run again unless `fresh`. `sample` takes so many
+    stored for the same rows, policy and version of sqlanon is not run again unless `fresh`. `sample` takes this many
     rows, drawn once by the seed. `options` are a policy's; a method's own parameters go to the methods that have them.
     Without `start` all is checked and nothing run: `Comparison.run` does that.
     """

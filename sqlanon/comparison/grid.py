@@ -119,7 +119,7 @@ def _fingerprint(catalog: Catalog, relation: str, columns: Sequence[str]) -> tup
 
 
 def _risks(release: Release) -> dict[str, float]:
-    """The risk that a person's row is told apart, where classes or matches bound it."""
+    """The risk that a person's row is distinguished, where classes or matches bound it."""
     kind, proof = release.policy.kind, release.proof
     risks = {} if kind.prints_exact else {"risk": 1 / proof.k}
     if kind.has_classes:

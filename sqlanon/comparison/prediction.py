@@ -58,12 +58,12 @@ def _predicted(release: Release, source: Source, target: str, seed: int) -> Task
         raise PolicyError(f"'{target}' is a quasi-identifier: predict a sensitive or kept column")
     if release.policy.kind.prints_exact:
         raise PolicyError(
-            f"{release.policy.method} prints no row with its sensitive value: there is nothing to learn from"
+            f"{release.policy.method} releases no row with its sensitive value, so there is nothing to learn from"
         )
     before = _frame(release, source.relation, [*quasi, column], seed)
     after = _frame(release, release.table, [*release.printed, column], seed)
     if before[column].nunique() < 2:
-        raise DataError(f"'{target}' has one value only, there is nothing to predict")
+        raise DataError(f"'{target}' has only one value, so there is nothing to predict")
     return Task(
         target=column,
         rows=len(before),

@@ -1,6 +1,6 @@
 """Attacks on a release, with its source as what the attacker knows: what each got, what chance gives, what is promised.
 
-An attack reads printed labels as the measures do, and finds for each person of the source the printed rows that cover
+An attack reads released labels as the measures do, and finds for each person of the source the released rows that cover
 their values. It succeeds beyond its promise or not; against some attacks k and l promise nothing, and then it is said
 how far they get. The numbers are shares and chances; no value is shown.
 """
@@ -120,7 +120,7 @@ def _target(
         return Printed(printed.relation, printed.shown, named(source), Policy.of(given))
     if source is not None or given:
         listed = ", ".join(["source"] * (source is not None) + list(given))
-        raise PolicyError(f"{listed}: a stored release has its own; for another table give source and quasi")
+        raise PolicyError(f"{listed}: a stored release already has these; give source and quasi only for another table")
     found = open_release(con, release) if isinstance(release, str) else release
     return Printed(found.table, found.name or "the release", named(found.origin), found.policy, Tolerance.OLDER)
 
@@ -136,7 +136,7 @@ def _others(
         for release in asked:
             other = _target(con, named, release, None, {})
             if other.source != target.source:
-                raise PolicyError(f"'{other.shown}' was made from another source than '{target.shown}'")
+                raise PolicyError(f"'{other.shown}' was not made from the same source as '{target.shown}'")
             yield other
         return
     for stored in stored_releases(Catalog.of(con)):
@@ -159,8 +159,8 @@ def _linkage(view: Covering) -> list[Attack]:
     present = rows[rows > 0]
     missing = len(rows) - len(present)
     columns = ", ".join(a.column for a in view.attributes)
-    tried = f"{len(rows):,} people sought by {columns} among {len(view.classes[3]):,} classes"
-    tried += f"; {missing:,} of them no row covers" if missing else ""
+    tried = f"{len(rows):,} people looked up by {columns} in {len(view.classes[3]):,} classes"
+    tried += f"; no row covers {missing:,} of them" if missing else ""
     chance, promise = 1 / len(view.lo), 1 / view.policy.k
     worst, mean = (float(np.max(1 / present)), float(np.mean(1 / present))) if len(present) else (0.0, 0.0)
     return [
@@ -182,7 +182,7 @@ class _Groups:
 
     @classmethod
     def of(cls, view: Covering, column: str) -> _Groups:
-        """A printed class, or where no class is promised, the rows that cover one person."""
+        """A released class, or where no class is promised, the rows that cover one person."""
         found, values = np.unique(view.of_rows[column], return_inverse=True)
         values = values.reshape(-1)
         if view.policy.kind.has_classes:
@@ -242,7 +242,7 @@ def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
         Attack(
             "homogeneity",
             column,
-            f"people of {len(people):,} groups whose rows all have one value of {len(counts):,}",
+            f"people of {len(people):,} groups in which all rows have the same value of {len(counts):,}",
             certain,
             by_chance,
             none,
@@ -251,13 +251,13 @@ def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
     ]
     guess = float(groups.best_guess(knows).max())
     before = float(shares[-1] / shares[min(knows, len(shares) - 1) :].sum())
-    # The rarest of so many values have no more than their part of a class.
+    # The rarest of this many values have no more than their part of a class.
     promise = min(1.0, share * values / (values - knows)) if share < 1 and knows < values else None
     found.append(
         Attack(
             "background_knowledge",
             column,
-            f"the best guess in any group, the {knows} least frequent values ruled out",
+            f"the best guess in any group, with the {knows} least frequent values ruled out",
             guess,
             before,
             promise,
@@ -271,7 +271,7 @@ def _order(view: Covering) -> Attack:
     """Do rows stand where the people stand that they may be? The rank correlation of a row's place in the release with
     the mean place in the source of the people that it covers and whose kept values it has.
 
-    Where every class is in one piece the order of the classes tells only what is printed, so that places are compared
+    Where every class is in one piece the order of the classes tells only what is released, so that places are compared
     within classes.
     """
     tried = "places of rows in the release against places of people in the source"
@@ -335,7 +335,7 @@ def _ends(view: Covering) -> list[Attack]:
         ends = np.concatenate([lo[is_exact, j], hi[is_exact, j]])
         alone = int(np.count_nonzero(people[ends] == 1))
         shown = len(ends) or 1
-        tried = f"{len(ends):,} ends of ranges that are somebody's value; {alone:,} are one person's alone"
+        tried = f"{len(ends):,} ends of ranges that are somebody's value; {alone:,} belong to one person only"
         chance = float(np.count_nonzero(people == 1) / people.sum())
         verdict = _verdict(alone / shown, None, alone > 0)
         found.append(Attack("ends_of_ranges", attribute.column, tried, alone / shown, chance, None, verdict))
@@ -376,7 +376,7 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
     without = Policy.of({option: value for option, value in view.policy.options().items() if option not in asked})
     l = view.policy.l  # noqa: E741 - the field's own name
     if l is None or len(view.policy.models) > 1 or without.sees_sensitive or without.entity is not None:
-        tried = "only for l alone, with a method that looks at sensitive values for nothing else"
+        tried = "only if l is the only model and the method uses sensitive values for nothing else"
         return Attack("minimality", column, tried, None, None, None, "not tried")
     alone = anonymize(catalog.con, view.target.source, policy=without)
     before = Covering(catalog, Printed(alone.table, "the same without l", view.target.source, without))
@@ -393,7 +393,7 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
         if told is not None:
             merged += 1
             got, chance = max(got, told[0]), max(chance, told[1])
-    tried = f"{merged:,} classes that were merged for l alone, from groups that the method makes without it"
+    tried = f"{merged:,} classes that were merged only because of l, from the groups that the method makes without l"
     return Attack("minimality", column, tried, got, chance, None, _verdict(got, None, got > 1 / l + 1e-9))
 
 

@@ -37,10 +37,11 @@ NEARLY_UNIQUE = 0.9
 KEY = 0.05
 """The least distinct values per row of a column that is called a key or name and taken at its word."""
 MOST_COLUMNS = 40
-"""Sets are made of so many columns at most, those with most distinct values."""
+"""Sets are made of this many columns at most, those with most distinct values."""
 MOST_SETS = 500
 MOST_ROWS = 20_000_000
-"""For each size so many sets are tested at most, and so many that together they read no more rows, but 50 at least."""
+"""For each size this many sets are tested at most, and so many that together they read no more rows, but 50 at
+least."""
 BATCH = 50
 """How many sets are counted by one query."""
 SHOWN = 20
@@ -63,9 +64,9 @@ _IDENTIFIES = {
     "an e-mail address": r"e_?mails?|mails?",
     "a telephone number": r"(tele)?phones?(_?n(o|umber))?|mobile|cell|fax|tel",
     "an address": r"street|addr(ess(es)?)?|house_?n(o|umber)",
-    "a number of a document": r"ssn|social_security|passport|iban|bic|credit_card|card_n(o|umber)|account_n(o|umber)"
+    "a document number": r"ssn|social_security|passport|iban|bic|credit_card|card_n(o|umber)|account_n(o|umber)"
     r"|tax_?(id|n(o|umber))|licen[cs]e|nhs|mrn|medical_record|insurance_?(id|n(o|umber))|vin|number_plate",
-    "an address on the net": r"ip|ip_?addr(ess)?|mac|url|login|cookie|imei",
+    "a network address": r"ip|ip_?addr(ess)?|mac|url|login|cookie|imei",
     "free text": r"notes?|comments?|remarks?|free_?text",
     "a picture of a person": r"photo|image|fingerprint|signature",
 }
@@ -154,8 +155,8 @@ class Detection:
         ]
         for role, meaning in (
             ("quasi", "known to others, so generalized until every combination has k rows"),
-            ("sensitive", "to be protected, released as they are; l = 2 and more asks for different ones in a class"),
-            ("keep", "released as they are"),
+            ("sensitive", "to be protected, released unchanged; l = 2 or more requires different values in a class"),
+            ("keep", "released unchanged"),
         ):
             lines += ["", f"# {meaning}", f"{role} = ["]
             lines += [f"    {toml.text(f.columns[0])},  # {f.reason}" for f in self.columns if f.role == role]
@@ -164,7 +165,7 @@ class Detection:
         if left_out:
             lines += ["", "# left out, because they identify people", *left_out]
         if self.sets:
-            lines += ["", f"# sets that single out more than {self.share:.0%} of the rows"]
+            lines += ["", f"# combinations that single out more than {self.share:.0%} of the rows"]
             lines += [f"#   {', '.join(map(toml.text, f.columns))}: {f.unique_rows:.1%}" for f in self.sets[:SHOWN]]
             lines += [f"#   and {len(self.sets) - SHOWN:,} more"] if len(self.sets) > SHOWN else []
         for column in self.postcodes:
@@ -339,21 +340,21 @@ def _with_role(found: Found, table: Source, looks_like: str | None) -> Found:
     if looks_like is not None:
         role, reason = "identifier", f"the values look like {looks_like}"
     elif called is not None:
-        role, reason = "identifier", f"called like {called}"
+        role, reason = "identifier", f"the column name suggests {called}"
     elif family is None:
         role, reason = "identifier", f"type {table.types[column]} cannot be generalized"
     elif found.distinct <= 1:
         role, reason = "keep", "the same in every row"
     elif _matches(_TIMES, column):
-        role, reason = "quasi", "called like a date or an age"
+        role, reason = "quasi", "the column name suggests a date or an age"
     elif _matches(_SENSITIVE, column) and not (is_nearly_unique and family is TEXT):
-        role, reason = "sensitive", "called like something to be protected"
+        role, reason = "sensitive", "the column name suggests something to be protected"
     elif _matches(_KNOWN, column):
-        role, reason = "quasi", "called like something that others know"
+        role, reason = "quasi", "the column name suggests something other people may know"
     elif _matches(_KEYS, column) and distinction >= KEY:
-        role, reason = "identifier", "called like a key or a name"
+        role, reason = "identifier", "the column name suggests a key or a person's name"
     elif is_nearly_unique:
-        role, reason = "identifier", "nearly every row has its own"
+        role, reason = "identifier", "nearly every row has a different value"
     else:
-        role, reason = "quasi", "others may know it"
+        role, reason = "quasi", "other people may know it"
     return replace(found, role=role, reason=reason)

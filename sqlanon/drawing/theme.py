@@ -12,7 +12,7 @@ SMALL, MEDIUM, LARGE = 8.5, 10, 13
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours on one paper."""
+    """Colors on one paper."""
 
     paper: str
     ink: str

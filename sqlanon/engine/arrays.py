@@ -75,7 +75,7 @@ def column(structs: Any, field: str) -> Any:
 
 
 def deals_of(groups: Groups) -> pa.StructArray:
-    """Which rows of a tuple go to which group: from the `first`, counted from 1, so many `rows`."""
+    """Which rows of a tuple go to which group: from the `first`, counted from 1, this many `rows`."""
     order = np.lexsort((groups.group, groups.tuple))
     tuples, group, rows = groups.tuple[order], groups.group[order], groups.rows[order]
     before = np.cumsum(rows) - rows
@@ -88,7 +88,7 @@ def deals_of(groups: Groups) -> pa.StructArray:
 
 
 def ranges_of(problem: Problem, groups: Groups) -> pa.StructArray:
-    """For each group the smallest and largest rank of every attribute, as they are to be printed."""
+    """For each group the smallest and largest rank of every attribute, as they are to be released."""
     lo, hi, rows = groups.closure(problem)
     width = lo.shape[1]
     offsets = np.arange(0, width * len(rows) + 1, width)

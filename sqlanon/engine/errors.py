@@ -37,7 +37,7 @@ def translated(problem: BaseException) -> BaseException | None:
     if isinstance(problem, duckdb.OutOfMemoryException):
         return _out_of_memory(str(problem))
     if isinstance(problem, duckdb.FatalException):
-        return ResourceError(f"The database must be opened again, what is committed is in it: {sentence(problem)}")
+        return ResourceError(f"Open the database again; committed data are safe: {sentence(problem)}")
     if isinstance(problem, duckdb.IOException):
         return _storage(sentence(problem))
     if isinstance(problem, duckdb.NotImplementedException):
@@ -47,7 +47,7 @@ def translated(problem: BaseException) -> BaseException | None:
     if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
         return KeyboardInterrupt()
     if isinstance(problem, RuntimeError) and "Unable to cast" in str(problem):
-        return DataError("A name or text has half a character in it (a lone surrogate), which no text has")
+        return DataError("A name or text has half a character in it (a lone surrogate), which is not valid text")
     return None
 
 
@@ -69,7 +69,9 @@ def _invalid_input(problem: BaseException) -> BaseException | None:
     if "Python exception occurred" in str(problem):
         return _out_of_memory("") if "MemoryError" in str(problem) else None
     message = sentence(problem)
-    return BrokenPromiseError(message) if message.startswith("A printed ") else DataError(message)
+    if message.startswith(mark := BrokenPromiseError.mark):
+        return BrokenPromiseError(message.removeprefix(mark))
+    return DataError(message)
 
 
 def _transaction(said: str) -> SqlanonError:
@@ -94,4 +96,4 @@ def _out_of_memory(said: str) -> SqlanonError:
 def _storage(said: str) -> SqlanonError:
     said = said.rstrip(".")
     hint = ": make room, or give DuckDB a temp_directory elsewhere" if any(full in said for full in FULL) else ""
-    return ResourceError(f"Nothing was stored, as a file cannot be read or written ({said}){hint}")
+    return ResourceError(f"Nothing was stored, because a file cannot be read or written ({said}){hint}")

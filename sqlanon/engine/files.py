@@ -67,8 +67,8 @@ def write_csv(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, about
 
 
 def _shuffled(con: duckdb.DuckDBPyConnection, relation: str) -> str:
-    """The rows in an order that tells nothing. Enums become text: their type would list values that no row has. Minus
-    zero, which equals zero but is printed otherwise, becomes zero."""
+    """The rows in random order. Enums become text: their type would list values that no row has. Minus
+    zero, which equals zero but is released otherwise, becomes zero."""
     written = []
     for column, kind in _types(con, relation).items():
         value = f"{name(column)} + 0" if kind in ("FLOAT", "DOUBLE") else name(column)
@@ -120,7 +120,7 @@ def put(draft: Path, target: Path, replace: bool) -> None:
         try:
             os.link(draft, target)  # unlike renaming, never over a file that has come meanwhile
         except FileExistsError:
-            raise CatalogError(f"'{target}' has come meanwhile: nothing is overwritten") from None
+            raise CatalogError(f"'{target}' was created in the meantime, and is not overwritten") from None
     if os.name == "posix":
         folder = os.open(target.parent, os.O_RDONLY)
         try:

@@ -76,8 +76,8 @@ def _arrow(source: Any) -> Any:
     found = source.collect() if is_lazy else source
     if isinstance(found, type) or not (hasattr(found, "__arrow_c_stream__") or hasattr(found, "__arrow_c_array__")):
         raise CatalogError(
-            f"The source is a {_kind(source)}: give a table's name, a query, or a frame of pandas, polars, Arrow, "
-            f"ibis or DuckDB"
+            f"The source is a {_kind(source)}: give a table's name, a query, or a pandas, polars, Arrow, ibis "
+            f"or DuckDB frame"
         )
     return pyarrow.table(found)
 

@@ -22,7 +22,7 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
     Names are looked up in the catalog, not tried: a query that fails would abort the caller's transaction.
     """
     if asked == FRAME:
-        raise CatalogError("The release was made from a frame, which has no name to be read by again: give the frame")
+        raise CatalogError("The release was made from a frame, which cannot be read again by name. Give the frame")
     if not isinstance(asked, str) or not asked.strip():
         raise CatalogError("The source is empty: give a table's name or a query")
     if (query := query_or_none(asked)) is not None:
@@ -84,7 +84,7 @@ def _file(asked: str) -> str | None:
 
 def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
     if not is_encodable(query):
-        raise CatalogError("The source query has half a character in it (a lone surrogate), which no text has")
+        raise CatalogError("The source query has half a character in it (a lone surrogate), which is not valid text")
     try:
         statements = con.extract_statements(query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":

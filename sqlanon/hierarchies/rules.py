@@ -84,7 +84,7 @@ class Rule:
 
     @property
     def order(self) -> str:
-        """What puts the values in an order in which every label covers neighbours."""
+        """What puts the values in an order in which every label covers neighbors."""
         return "cast(value as varchar)" if self.kind == "prefix" else "value"
 
     def _intervals_sql(self, domain: str, family: TypeFamily) -> str:

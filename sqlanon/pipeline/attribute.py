@@ -1,4 +1,4 @@
-"""A quasi-identifier as the pipeline sees it: how its values get ranks, and how ranges of ranks are printed."""
+"""A quasi-identifier as the pipeline sees it: how its values get ranks, and how ranges of ranks are released."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Attribute:
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """Which columns of its labels are printed."""
+        """Which columns of its labels are released."""
         return ("smallest", "largest") if self.is_range and self.as_columns else ("label",)
 
     @property
     def printed(self) -> tuple[str, ...]:
-        """The names of its printed columns inside the query."""
+        """The names of its released columns inside the query."""
         return tuple(f"p{self.number}_{column}" for column in self.label_columns)
 
     @property
@@ -107,7 +107,7 @@ class Attribute:
 
     @property
     def labels(self) -> str:
-        """The step with its printed ranges."""
+        """The step with its released ranges."""
         return f"labels_{self.number}"
 
     def key(self, column: str) -> str:
@@ -141,18 +141,18 @@ class Attribute:
 
     @property
     def centers(self) -> str:
-        """The step with the centre of each group."""
+        """The step with the center of each group."""
         return f"centers_{self.number}"
 
     @property
     def centers_sql(self) -> str:
-        """The centre of each group: the mean of numbers, the median of dates, the mode of everything else."""
+        """The center of each group: the mean of numbers, the median of dates, the mode of everything else."""
         center = self.family.center if self.is_range else "mode"
         return render(f"steps/print/centers_{center}.sql", domain=self.domain, rank=self.rank)
 
     @property
     def labels_sql(self) -> str:
-        """What is printed for each range that a group covers."""
+        """What is released for each range that a group covers."""
         fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
         if self.is_range and self.is_snapped:
             drawn = cells.cells_sql(self.domain, self.family, self.width)
@@ -165,10 +165,10 @@ class Attribute:
     def guards(self, table: str) -> list[Guard]:
         """What must not be found in its values."""
         shown = self.column
-        empty = f"Column '{shown}' holds only NULL: leave it out of quasi."
+        empty = f"Column '{shown}' has only NULLs. Leave it out of quasi."
         guards: list[Guard] = [(f"count({self.value})", " = 0", literal(empty))]
         if self.family.may_be_infinite:
-            endless = f"Column '{shown}' holds NaN or infinite values: replace them, by NULL for instance."
+            endless = f"Column '{shown}' has NaN or infinite values. Replace them, for example by NULL."
             guards.append((f"count(*) filter (where not isfinite({self.value}))", " > 0", literal(endless)))
         if self.is_stored:
             assert self.hierarchy is not None
@@ -195,8 +195,10 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
         width = policy.grid.get(asked)
         if width is not None:
             if hierarchy is not None or not family.is_ordered:
-                reason = "prints its hierarchy's labels" if hierarchy else f"holds {family.name}"
-                raise PolicyError(f"grid names '{column}', which {reason}: a grid is for numbers and dates without one")
+                reason = "is released as labels of its hierarchy" if hierarchy else f"holds {family.name}"
+                raise PolicyError(
+                    f"grid names '{column}', which {reason}: a grid is for numbers and dates without a hierarchy"
+                )
             grid.check(column, family, width)
         attributes.append(
             Attribute(

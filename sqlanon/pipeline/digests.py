@@ -1,7 +1,7 @@
 """Who is in a view: digests of its people's values, by which a later look at the source tells who came and who left.
 
 Rows of a source have no lasting number and a release carries no key, so people are compared as multisets of what they
-are: equal rows are interchangeable. Each view has a private table beside its rows with a salted SHA-256, for each of
+are: equal rows are interchangeable. Each view has a private table with a salted SHA-256, for each of
 them, of the values that the policy reads. It is never published and keeps no values of people who were deleted; but
 whoever has the database has the salt too, and finds out by trying whether somebody with given values is in it.
 """
@@ -26,7 +26,7 @@ ZONED = "TIMESTAMP WITH TIME ZONE"
 
 @dataclass(frozen=True)
 class Digests:
-    """How the people of a source are told apart: a salt, the columns that the policy reads, and their types."""
+    """How the people of a source are distinguished: a salt, the columns that the policy reads, and their types."""
 
     salt: str
     types: Mapping[str, str]
@@ -38,7 +38,9 @@ class Digests:
         used = set(source.resolve_names(asked))
         for column in used:
             if fold(column).startswith(OWN):
-                raise PolicyError(f"Columns that begin with {OWN} are a view's own: rename '{column}' in the source")
+                raise PolicyError(
+                    f"Columns that begin with {OWN} are reserved for views: rename '{column}' in the source"
+                )
         return cls(secrets.token_hex(16), {column: kind for column, kind in source.types.items() if column in used})
 
     def of(self, source: Source, policy: Policy, key: str | None) -> Source:

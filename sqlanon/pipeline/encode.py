@@ -22,7 +22,7 @@ Held = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a source are called inside a query: `kept` maps those that are released as they are to their
+    """What the columns of a source are called inside a query: `kept` maps those that are released unchanged to their
     names there, `seen` are the ones among them that the core sees, and `trees` those that are trees to it. `hidden`
     ones are needed and not released."""
 

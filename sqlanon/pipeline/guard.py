@@ -23,7 +23,7 @@ def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> st
         distinct = f"{kept[column]}_distinct"
         uniques.append(f"count(distinct {kept[column]}) as {distinct}")
         message = literal(
-            f"Kept column '{column}' is nearly unique, so it identifies people: leave it out, "
+            f"Kept column '{column}' is nearly unique, so it identifies people. Leave it out, "
             f"or name it in unsafe_keep if that is meant."
         )
         conditions.append(f"when 2 * {distinct} > total then {message}")

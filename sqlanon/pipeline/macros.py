@@ -81,7 +81,7 @@ PLANNED = (
     Planned(
         "measure",
         "sqlanon_measure",
-        "A row is one measure of any table t against its source: t is read as it is printed, whoever made it.",
+        "A row is one measure of any table t against its source: the labels of t are read, whatever tool made it.",
         {"t": None, "source": "null", "quasi": "null", "k": "5"}
         | {"sensitive": "null", "hierarchies": "null", "weights": "null", "ranges": "'text'"}
         | _MEASURED_BY,
@@ -96,9 +96,9 @@ PLANNED = (
     Planned(
         "k_map",
         "sqlanon_k_map",
-        "The least number of people of a population that a class of t covers: t is a k-map for every k up to it. t "
-        "is read as it is printed, the population as it is. With a source, values of its own are known as well, and "
-        "its rows are people, too. NULL for an empty table.",
+        "The least number of people of a population that a class of t covers: t is a k-map for every k up "
+        "to it. The labels of t are read, and the raw values of the population. With a source, its values are known "
+        "too, and its rows count as people. NULL for an empty table.",
         {"t": None, "quasi": None, "population": None, "source": "null", "hierarchies": "null", "ranges": "'text'"},
         answer="case when classes > 0 then smallest end",
     ),
@@ -125,8 +125,8 @@ PLANNED = (
         "status",
         "sqlanon_status",
         "A row is a stored release, or the one that is named: where it is from, its version, when it was made and "
-        "refreshed, and how many people of its source it does not print yet (new_rows) or prints still "
-        "(deleted_rows). NULL where that cannot be told, and the note says why, such as a source that is gone. The "
+        "refreshed, and how many people of its source it does not contain yet (new_rows) or still contains "
+        "(deleted_rows). NULL if this is unknown, and the note says why, such as a source that is gone. The "
         "comparing happens while this query is bound, so it sees committed rows only.",
         {"release": "null"},
     ),

@@ -32,7 +32,7 @@ def measurement(
 ) -> list[Cte]:
     """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
 
-    A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
+    A center says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
     attributes = reading.attributes
     values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
@@ -118,7 +118,7 @@ def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
 
 
 def _depth(node: str, beta: str) -> str:
-    """Paper 003's weighted distance of a node from the top, as a share of the whole height: WHD(level, 1)."""
+    """The weighted distance of Li et al. 2006 of a node from the top, as a share of the whole height: WHD(level, 1)."""
 
     def steps(count: str) -> str:
         return f"coalesce(list_sum(list_transform(range(1, {count}), lambda step: power(step, -({beta})))), 0)"

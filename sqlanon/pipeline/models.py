@@ -1,4 +1,4 @@
-"""Privacy models as SQL: what each class of a printed table reaches of what udfs/models.py defines.
+"""Privacy models as SQL: what each class of a released table reaches of what udfs/models.py defines.
 
 A model is one file of sql/steps/models, read both by the queries that verify a release and by the check macros.
 """
@@ -20,7 +20,8 @@ from sqlanon.udfs.models import MODELS, SLACK
 
 @dataclass(frozen=True)
 class Sensitive:
-    """A sensitive column: how far its values are from each other, and what others may know beside quasi-identifiers."""
+    """A sensitive column: how far its values are from each other, and what others may know in addition to the
+    quasi-identifiers."""
 
     column: str
     distance: str = "equal"
@@ -31,7 +32,7 @@ class Sensitive:
 
 @dataclass(frozen=True)
 class Asked:
-    """A model with what is asked of it; None if it is only measured."""
+    """A model with what is required of it; None if it is only measured."""
 
     name: str
     value: float | None = None
@@ -80,7 +81,7 @@ class Asked:
     def shortfall(self) -> tuple[str, str]:
         """What to say of a class that breaks it: before what it reaches, and after, with {} for the column."""
         assert self.value is not None
-        return f"A printed class reaches {self.name} = ", f" in {{}}, {self.name} is {self.value:g}"
+        return f"A released class reaches {self.name} = ", f" in {{}}, {self.name} is {self.value:g}"
 
     @property
     def worst(self) -> str:
@@ -95,7 +96,7 @@ def homogeneous_sql(relation: str, quasi: Sequence[str], column: str) -> str:
 
 
 def _counting(relation: str, columns: Sequence[str], sensitive: str) -> dict[str, str]:
-    """How counted.sql reads a table: classes are told apart by q1, q2 and so on, whatever the names."""
+    """How counted.sql reads a table: classes are distinguished by q1, q2 and so on, whatever the names."""
     return {
         "relation": relation,
         "named": ", ".join(f"{name(column)} as q{number}" for number, column in enumerate(columns, 1)),
@@ -113,7 +114,7 @@ def model_sql(model: str, distance: str, fragments: Mapping[str, str]) -> str:
 
 
 Watched = Sequence[tuple[Asked, Sensitive]]
-"""What is asked of which columns."""
+"""What is required of which columns."""
 
 
 def asked_of(

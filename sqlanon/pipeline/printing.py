@@ -33,7 +33,9 @@ def releasing(reading: Reading, columns: Columns) -> tuple[list[Cte], tuple[str,
     if policy.kind.prints_exact:
         (sensitive,) = source.resolve_names(policy.sensitive)
         if fold(sensitive) == "rows":
-            raise PolicyError(f"{policy.method} counts in a column called 'rows': rename '{sensitive}' in the source")
+            raise PolicyError(
+                f"{policy.method} stores counts in a column called 'rows': rename '{sensitive}' in the source"
+            )
         exact = {attribute.column: [(attribute.column, f"assigned.{attribute.value}")] for attribute in attributes}
         outputs = _outputs(source, exact | {sensitive: [(sensitive, "listed.counts")]}, kept)
         outputs.append(_Output(GROUP, f"assigned.{GROUP}"))
@@ -56,7 +58,7 @@ def releasing(reading: Reading, columns: Columns) -> tuple[list[Cte], tuple[str,
 def _outputs(
     source: Source, printed: Mapping[str, Sequence[tuple[str, str]]], kept: Mapping[str, str]
 ) -> list[_Output]:
-    """The release's columns in the source's order: names and expressions of those that are printed, others as kept."""
+    """The release's columns in the source's order: names and expressions of those that are released, others as kept."""
     outputs: list[_Output] = []
     for column in source.columns:
         if column in printed:
@@ -71,12 +73,12 @@ def _refuse_twice(policy: Policy, outputs: list[_Output]) -> None:
     for output in outputs:
         if fold(output.name) in seen:
             what = policy.method if policy.kind.prints_exact else "ranges = 'columns'"
-            raise PolicyError(f"{what} would print two columns called '{output.name}'; rename one in the source")
+            raise PolicyError(f"{what} would release two columns called '{output.name}'; rename one in the source")
         seen.add(fold(output.name))
 
 
 def _printing(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Cte]:
-    """What is printed for each group: the closure of its values, or their centre."""
+    """What is released for each group: the closure of its values, or their center."""
     if policy.represent == "center":
         joins = (f"left join {a.centers} on {a.centers}.group_id = groups.group_id" for a in attributes)
         fragments = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sqlanon.errors import BrokenPromiseError
 from sqlanon.pipeline.encode import Held, measured_encoding
 from sqlanon.pipeline.models import Asked, Sensitive, Watched
 from sqlanon.pipeline.readback import box_ctes
@@ -38,7 +39,7 @@ class Promise:
     """The column that tells whom a row is about, where people are counted."""
 
     def steps(self, released: str, watched: Watched) -> list[Cte]:
-        """The steps `proof` and, for each sensitive column and model that is asked of it, `model_1` and so on."""
+        """The steps `proof` and, for each sensitive column and model that is required of it, `model_1` and so on."""
         steps = [Cte("proof", self.proof(released), materialized=True)]
         for number, (asked, sensitive) in enumerate(watched, 1):
             assert self.reached is not None
@@ -48,13 +49,13 @@ class Promise:
     def conditions(self, policy: Policy, watched: Watched) -> list[str]:
         """What makes the query fail, where the steps say that less holds than the policy asks for."""
         before, after = self.kind.shortfall.split("{}")
-        ending = ": nothing is released."
+        mark, ending = BrokenPromiseError.mark, ": nothing is released."
         broken = [
-            f"when proof.smallest < {policy.k} then error({literal(before)} || proof.smallest || "
+            f"when proof.smallest < {policy.k} then error({literal(mark + before)} || proof.smallest || "
             f"{literal(f'{after}, k is {policy.k}{ending}')})"
         ]
         return broken + [
-            f"when {asked.broken(f'model_{number}.reached')} then error({literal(asked.shortfall[0])} || "
+            f"when {asked.broken(f'model_{number}.reached')} then error({literal(mark + asked.shortfall[0])} || "
             f"model_{number}.reached || {literal(asked.shortfall[1].format(sensitive.column) + ending)})"
             for number, (asked, sensitive) in enumerate(watched, 1)
         ]
@@ -87,12 +88,12 @@ def equal_rows(printed: Sequence[str], entity: str | None = None) -> Promise:
 
 
 def mapped_rows(reading: Reading) -> Promise:
-    """k-map: every printed class covers k people of the source's population, see udfs/evaluate/population.py."""
+    """k-map: every released class covers k people of the source's population, see udfs/evaluate/population.py."""
     return _covering(K_MAP, reading, is_encoded=False, held=None)
 
 
 def _covering(kind: Kind, reading: Reading, is_encoded: bool, held: Held | None) -> Promise:
-    """A promise about the ranks that printed labels cover, and the tuples of the source."""
+    """A promise about the ranks that released labels cover, and the tuples of the source."""
     printed = reading.released
 
     def proof(released: str) -> str:

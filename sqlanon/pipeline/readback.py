@@ -1,6 +1,6 @@
-"""How much of a table survived: its printed labels looked up in the hierarchies, as SQL.
+"""How much of a table survived: its released labels looked up in the hierarchies, as SQL.
 
-Nothing links a printed row to its source row. Where a measure is a sum over rows of something before minus something
+Nothing links a released row to its source row. Where a measure is a sum over rows of something before minus something
 after, the two sums are taken apart.
 """
 
@@ -33,7 +33,7 @@ def box_ctes(
     represent: str = "closure",
     values: Sequence[str] = (),
 ) -> list[Cte]:
-    """Steps from a printed table to its classes and the ranks that each covers, as its labels say: `boxes`.
+    """Steps from a released table to its classes and the ranks that each covers, as its labels say: `boxes`.
 
     `kept` are expressions over the release's columns and `values` the names among them by which rows that it lacks are
     recognized. A label that means nothing is an error, unless the source has changed since.
@@ -71,7 +71,7 @@ def is_suppressed_sql(attributes: tuple[Attribute, ...]) -> str:
 
 
 def known(attribute: Attribute) -> str:
-    """The step with its printed labels and what each loses."""
+    """The step with its released labels and what each loses."""
     return f"known_{attribute.number}"
 
 
@@ -83,7 +83,7 @@ def counts(attribute: Attribute) -> str:
 def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> list[Cte]:
     fragments = {"domain": attribute.domain, "key": attribute.key(f"tuples.{attribute.value}")}
     unknown = (
-        f"Column '{attribute.column}' prints labels that are no value, range or node of '{source.shown}': "
+        f"Column '{attribute.column}' has labels that are not a value, range or node of '{source.shown}': "
         f"name its hierarchy, or the source that the table was made from."
     )
     return [
@@ -102,7 +102,7 @@ def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> lis
 
 
 def _label(attribute: Attribute, represent: str) -> str:
-    """What is printed, as text: a pair of typed columns is the range that it stands for."""
+    """What is released, as text: a pair of typed columns is the range that it stands for."""
     first = name(attribute.output[0])
     if represent == "center" and attribute.is_range:
         return f"coalesce(cast({first} as varchar), '*')"
@@ -166,6 +166,6 @@ def _boxes_sql(attributes: tuple[Attribute, ...], labels: str, is_suppressed: st
 
 
 def with_ranks(relation: str, attributes: Sequence[Attribute]) -> str:
-    """A relation with printed labels, joined to the ranks that they cover; behind FROM."""
+    """A relation with released labels, joined to the ranks that they cover; behind FROM."""
     joins = (f"join {known(a)} on {known(a)}.label is not distinct from {relation}.{a.labels}" for a in attributes)
     return "\n".join([relation, *joins])

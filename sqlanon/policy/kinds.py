@@ -36,7 +36,7 @@ class Kind:
     has_classes: bool = True
     """Do rows that print the same form classes, which are counted?"""
     prints_exact: bool = False
-    """Are quasi-identifiers released as they are, with the sensitive values in a table of their own?"""
+    """Are quasi-identifiers released unchanged, with the sensitive values in a table of their own?"""
     counts: str = "rows"
     """What makes up k: rows, entities, or the people of a population."""
     measures_sensitive: bool = True
@@ -64,7 +64,7 @@ HOMOGENEOUS = Kind(
     property="k-anonymity",
     sentence="Every row is one of at least {k} that look the same in {quasi}.",
     aim="They are made coarser until every combination is shared by {k} rows or more (k = {k}).",
-    shortfall="A printed class holds only {} rows",
+    shortfall="A released class has only {} rows",
     proof="steps/prove/proof.sql",
 )
 ENTITIES = replace(
@@ -72,52 +72,53 @@ ENTITIES = replace(
     name="entities",
     property="k-anonymity of entities",
     sentence="Every person is one of at least {k} who look the same in {quasi}.",
-    shortfall="A printed class holds only {} entities",
+    shortfall="A released class has only {} entities",
     proof="steps/prove/proof_people.sql",
     counts="entities",
-    unrefreshable="it counts people who have several rows, and those of one person may come in several versions",
+    unrefreshable="it counts people who have several rows, and one person's rows may be added in different versions",
 )
 K_MAP = replace(
     HOMOGENEOUS,
     name="k-map",
     property="k-map",
-    sentence="Every printed combination of {quasi} covers at least {k} people of the population.",
+    sentence="Every released combination of {quasi} covers at least {k} people of the population.",
     aim="They are made coarser until every combination covers {k} people of a population or more (k-map).",
-    shortfall="A printed class covers only {} people of the population",
+    shortfall="A released class covers only {} people of the population",
     proof="steps/prove/proof_population.sql",
     reads_source=True,
     counts="people",
     unrefreshable="it is a k-map, whose classes may be single rows",
-    unattackable="'{}' is a k-map: it hides people among its population, and attacks know the source",
+    unattackable="'{}' is a k-map. It protects people within its population, and attacks assume that the source is "
+    "known",
 )
 OWN_BOXES = Kind(
     name="own boxes",
     property="non-homogeneous k-anonymity",
-    sentence="Every record could stand behind at least {k} rows, and every row for at least {k} records, by {quasi}.",
+    sentence="Every record matches at least {k} rows, and every row at least {k} records, in {quasi}.",
     aim="They are made coarser until every row could be {k} people or more (k = {k}).",
-    shortfall="A printed row may stand for only {} records, or a record behind so few rows",
+    shortfall="A released row matches only {} records, or a record matches only that many rows",
     proof="steps/prove/proof_matches.sql",
     reads_source=True,
     has_classes=False,
     measures_sensitive=False,
     unrefreshable="its groups, of {method}, cannot be added to",
-    note="another promise: each row has k matches",
+    note="a different promise: each row has k matches",
 )
 ANATOMY = Kind(
     name="anatomy",
     property="l-diversity of groups (anatomy)",
     sentence=(
-        "Nobody can tell which of the values of {sensitive} in a group of at least {k} rows belongs to which person."
+        "Nobody can know which of the values of {sensitive} in a group of at least {k} rows belongs to which person."
     ),
-    aim="They are printed as they are; the sensitive values stand apart, in groups.",
-    shortfall="A printed group holds only {} rows",
+    aim="They are released unchanged; the sensitive values are released separately, by groups.",
+    shortfall="A released group has only {} rows",
     proof="steps/prove/proof.sql",
     has_classes=False,
     prints_exact=True,
     measured=("l",),
     unrefreshable="its groups, of {method}, cannot be added to",
-    unattackable="'{}' prints centres or exact values: attacks are for releases whose labels cover values",
-    note="another promise: exact values, the sensitive ones apart",
+    unattackable="'{}' releases centers or exact values. Attacks need a release whose labels cover values",
+    note="a different promise: exact values, with the sensitive ones in a separate table",
 )
 KINDS = (HOMOGENEOUS, ENTITIES, K_MAP, OWN_BOXES, ANATOMY)
 

@@ -12,11 +12,12 @@ ROLES = ("quasi", "sensitive", "keep", "unsafe_keep", "pseudonymize")
 """What a column may be; it is one of them or not released."""
 DEFAULT_METHOD = "auto"
 RECURSIVE_C = Parameter("recursive_c", None, "the c of recursive_l")
-T_DISTANCE = Parameter("t_distance", None, "how far values are apart for t", choices=DISTANCES)
+T_DISTANCE = Parameter("t_distance", None, "how the distance between values is measured for t", choices=DISTANCES)
 SEVERAL = Parameter(
     "several",
     "strict",
-    "several sensitive columns: strict holds even against those who know the others, separate looks at each by itself",
+    "several sensitive columns: strict also protects from people who know the others, separate treats "
+    "each column alone",
     choices=("strict", "separate"),
 )
 DELETED = Parameter(
@@ -26,11 +27,11 @@ DELETED = Parameter(
     "have left and k or more, or none, stay; or hold them",
     choices=("withdraw", "hold"),
 )
-POPULATION = "a table of everybody who might be in the source: k then counts those whom a class may stand for (k-map)"
+POPULATION = "a table of everybody who might be in the source: k then counts the people whom a class covers (k-map)"
 MAX_SUPPRESSION = Parameter(
-    "max_suppression", None, "the share of the rows that may be suppressed where that pays, such as 0.02", high=1
+    "max_suppression", None, "the share of rows that may be suppressed if that reduces the loss, such as 0.02", high=1
 )
 ASKED = (*(model.option for model in MODELS.values()), RECURSIVE_C, T_DISTANCE, SEVERAL)
-"""The options that ask something of sensitive columns."""
+"""The options that require something of sensitive columns."""
 PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
 """The parameters of all methods: options of a policy like any other."""

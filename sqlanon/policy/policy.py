@@ -43,41 +43,41 @@ class Policy:
 
     Parameters
     ----------
-    quasi: the quasi-identifiers, generalized until every class of them holds k rows or more.
-    k: the smallest class that may be printed.
+    quasi: the quasi-identifiers, generalized until every class has at least k rows.
+    k: every class must have at least this many rows.
     method: the clustering method; `FROM anon.methods()` lists them with their parameters.
-    l: no sensitive value may hold more than 1/l of a class; any number from 1 up.
+    l: no sensitive value may take more than 1/l of a class; any number of 1 or more.
     distinct_l, entropy_l, recursive_l (with recursive_c): other diversities that every class must have.
     alpha: the largest share that a sensitive value may have in a class.
     t: how far the sensitive values of a class may be from the table's, by t_distance: 'equal', 'ordered' or
         'hierarchical'; by default by hierarchy where the column has one, in order for numbers and dates, else equal.
     basic_beta, enhanced_beta, delta: how much a sensitive value's share of a class may differ from that of the table.
-    several: with several sensitive columns, 'strict' keeps what is asked of each even from those who know the others,
-        'separate' looks at each by itself.
-    sensitive: columns released as they are, whose diversity within a class is measured.
-    entity: the column that tells whom a row is about, such as a patient's number: k, l and alpha then count people
-        instead of rows. It is released only if it has another role too.
-    keep: other columns released as they are; refused when nearly unique.
-    unsafe_keep: columns released as they are even if nearly unique.
-    hierarchies: column → hierarchy; a column not named takes the hierarchy of its own name, None asks for none.
+    several: with several sensitive columns, 'strict' also protects each from people who know the others; 'separate'
+        treats each column alone.
+    sensitive: columns released unchanged, whose diversity within a class is measured.
+    entity: the column that identifies a person, such as a patient number: k, l and alpha then count people instead of
+        rows. It is released only if it has another role too.
+    keep: other columns released unchanged; refused if nearly unique.
+    unsafe_keep: columns released unchanged even if nearly unique.
+    hierarchies: column → hierarchy; a column not listed uses the hierarchy of its own name, None means none.
     weights: column → weight in the distances and losses (default 1).
     pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.
-    ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
+    ranges: 'text' releases numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
         with ends on a grid, which show no person's value.
     grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
-    represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
-    population: a table or query of everybody who might be in the source, with the same quasi-identifiers as they are.
-        k then counts the people of the population whom a printed class covers (k-map), rather than its rows.
-    max_suppression: the share of the rows that may be suppressed where others then lose less; none if not given, but
-        datafly then suppresses up to k rows, as its paper does. Suppressed rows print * everywhere; where they are
-        fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
-    refine: polish the method's groups by a search for less loss; `auto` does so by itself.
+    represent: 'closure' releases what covers a class, 'center' its mean, median or most frequent value.
+    population: a table or query of everybody who might be in the source, with the same quasi-identifiers as raw
+        values. k then counts the people of the population whom a released class covers (k-map), not its rows.
+    max_suppression: the share of the rows that may be suppressed if that reduces the overall loss; none if not given,
+        except that datafly then suppresses up to k rows, as its paper does. Suppressed rows have * everywhere; if they
+        are fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
+    refine: improve the method's groups by a search for less loss; `auto` always does so.
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
     seed: the same seed gives the same groups.
     deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes their rows out of a view once
         k or more of a class have left and k or more, or none, stay; 'hold' leaves them.
-    strict: refuse a release that, put together with the stored ones of the same source, leaves somebody among fewer
-        than k; otherwise that is only warned about.
+    strict: refuse a release that breaks k when combined with the stored releases of the same source; otherwise there is
+        only a warning.
     parameters: the method's own parameters, such as beta.
     """
 
@@ -136,7 +136,7 @@ class Policy:
         if self.block_size is not None:
             object.__setattr__(self, "block_size", whole_number("block_size", self.block_size, 100))
             if METHODS[self.method].block_size is None:
-                raise PolicyError(f"block_size is no option of {self.method}, which looks at the whole table at once")
+                raise PolicyError(f"block_size does not apply to {self.method}, which always reads the whole table")
         if self.represent not in REPRESENTATIONS:
             raise PolicyError(not_one_of("represent option", str(self.represent), REPRESENTATIONS))
         for parameter in self.parameters:
@@ -178,7 +178,7 @@ class Policy:
 
     @property
     def models(self) -> dict[str, float]:
-        """What is asked of the sensitive columns, by the names of the options."""
+        """What is required of the sensitive columns, by the names of the options."""
         return {model: getattr(self, model) for model in MODELS if getattr(self, model) is not None}
 
     @classmethod

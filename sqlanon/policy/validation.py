@@ -43,7 +43,7 @@ def whole_number(option: str, value: Any, low: int) -> int:
 
 
 def check_entity(policy: Policy) -> None:
-    """Somebody's number is no quasi-identifier and no secret about them."""
+    """A person's number is not a quasi-identifier, and not sensitive."""
     if policy.entity is None:
         return
     if not isinstance(policy.entity, str):
@@ -54,7 +54,7 @@ def check_entity(policy: Policy) -> None:
 
 
 def check_models(policy: Policy) -> None:
-    """What is asked of sensitive columns: values in their ranges, and a column to ask it of."""
+    """What is required of sensitive columns: values in their ranges, and a column to ask it of."""
     for option in ASKED:
         object.__setattr__(policy, option.name, option.check(getattr(policy, option.name)))
     if (policy.recursive_l is None) != (policy.recursive_c is None):
@@ -66,49 +66,52 @@ def check_models(policy: Policy) -> None:
 
 
 def check_method(policy: Policy) -> None:
-    """What the methods that print no classes of k equal rows cannot do."""
+    """What the methods that do not make classes of k equal rows cannot do."""
     method = METHODS[policy.method]
     if policy.entity is not None and not method.is_homogeneous:
-        raise PolicyError(f"entity is no option of {method.name}, which promises nothing of people with several rows")
+        raise PolicyError(
+            f"entity does not apply to {method.name}, which promises nothing about people with several rows"
+        )
     if method.is_exact:
         if len(policy.sensitive) != 1:
             raise PolicyError(
-                f"{method.name} parts one sensitive column from the others, and {len(policy.sensitive)} are named: "
-                f"sensitive = ['diagnosis']"
+                f"{method.name} needs exactly one sensitive column, such as sensitive = ['diagnosis']; "
+                f"{len(policy.sensitive)} are named"
             )
         if policy.l is None or policy.l < 2 or policy.l != int(policy.l):
-            raise PolicyError(f"{method.name} needs a whole l of 2 or more, the values that a person may have: l = 2")
+            raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as l = 2")
         if others := [model for model in policy.models if model != "l"]:
-            raise PolicyError(f"{method.name} keeps l and no other model: leave {', '.join(others)} out")
+            raise PolicyError(f"{method.name} enforces l and no other model. Leave out {', '.join(others)}")
         if policy.ranges != "text":
-            raise PolicyError(f"ranges is no option of {method.name}, which prints values as they are")
+            raise PolicyError(f"ranges does not apply to {method.name}, which releases values unchanged")
     elif not method.is_homogeneous and policy.sees_sensitive:
         raise PolicyError(
-            f"{method.name} promises nothing of sensitive values: leave l and its like out, or choose another method"
+            f"{method.name} promises nothing about sensitive values. Leave out l and similar options, or choose "
+            f"another method"
         )
     if method.draws_in_secret and policy.represent != "closure":
-        raise PolicyError(f"represent is no option of {method.name}, which has no classes to take the centre of")
+        raise PolicyError(f"represent does not apply to {method.name}, which has no classes with a center")
     if method.draws_in_secret and policy.max_suppression is not None:
-        raise PolicyError(f"max_suppression is no option of {method.name}, which prints every row")
+        raise PolicyError(f"max_suppression does not apply to {method.name}, which releases every row")
     if method.draws_in_secret and policy.refine:
-        raise PolicyError(f"refine is no option of {method.name}, whose groups are not those that it refines")
+        raise PolicyError(f"refine does not apply to {method.name}, which does not make groups that can be refined")
 
 
 def check_population(policy: Policy) -> None:
-    """What does not go with k-map, where classes may be single rows."""
+    """What cannot be combined with k-map, where classes may be single rows."""
     if policy.population is None:
         return
     if not isinstance(policy.population, str) or not policy.population.strip():
         raise PolicyError(f"population is {policy.population!r}; it must be a table's name or a query")
     refused = {
         "method": METHODS[policy.method].draws_in_secret and f"method = '{policy.method}'",
-        "models": policy.sees_sensitive and "what is asked of sensitive columns",
+        "models": policy.sees_sensitive and "a model of sensitive columns",
         "max_suppression": policy.max_suppression is not None and "max_suppression",
         "entity": policy.entity is not None and "entity",
         "represent": policy.represent == "center" and "represent = 'center'",
     }
     if given := [what for what in refused.values() if what]:
-        raise PolicyError(f"population does not go with {given[0]}: its classes hold k people, but may be single rows")
+        raise PolicyError(f"population cannot be combined with {given[0]}, because a class may be a single row")
 
 
 def refuse_two_roles(policy: Policy) -> None:
@@ -121,14 +124,14 @@ def refuse_two_roles(policy: Policy) -> None:
 
 def grid_of(policy: Policy) -> dict[str, Width]:
     if policy.ranges == "snapped" and policy.represent == "center":
-        raise PolicyError("ranges = 'snapped' prints no centres: leave represent = 'center' out")
+        raise PolicyError("ranges = 'snapped' cannot be combined with represent = 'center'")
     if policy.grid and policy.ranges != "snapped":
-        raise PolicyError("grid is for ranges = 'snapped'")
+        raise PolicyError("grid needs ranges = 'snapped'")
     return {column: width_of(column, width) for column, width in per_column(policy, "grid", policy.grid).items()}
 
 
 def per_column(policy: Policy, option: str, given: Any, others: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A mapping by quasi-identifier, or one of some others, its keys spelt as there."""
+    """A mapping by quasi-identifier, or one of some others, its keys spelled as there."""
     if not isinstance(given, Mapping):
         raise PolicyError(f"{option} must map columns to values, such as {{'zip': ...}}")
     spelt = {fold(column): column for column in (*policy.quasi, *others)}

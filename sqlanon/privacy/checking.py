@@ -20,10 +20,10 @@ from sqlanon.sqltext import name, names
 
 @dataclass(frozen=True)
 class Check:
-    """What was counted, what was asked for, and whether it holds. An empty table holds anything.
+    """What was counted, what was required, and whether it holds. An empty table holds anything.
 
-    `asked` holds what is asked of the sensitive columns, model by model, and `reached` what each column reaches; l and
-    t are always measured.
+    `asked` holds what is required of the sensitive columns, model by model, and `reached` what each column reaches; l
+    and t are always measured.
     """
 
     rows: int
@@ -61,9 +61,9 @@ def check(
     entity: str | None = None,
     **models: Any,
 ) -> Check:
-    """Check a table, file, query or frame as it is printed: the smallest class, and what sensitive columns reach.
+    """Check a table, file, query or frame as it is released: the smallest class, and what sensitive columns reach.
 
-    Models are asked for by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on. With an `entity`,
+    Models are required by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on. With an `entity`,
     such as a patient's number that the table has, k, l and alpha count people instead of rows.
     """
     policy = Policy.of({"quasi": quasi, "sensitive": sensitive, "entity": entity, **models})

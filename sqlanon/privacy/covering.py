@@ -26,7 +26,7 @@ from sqlanon.sqltext import name, render, with_ctes
 CELLS = 4_000_000
 """How many pairs of a tuple and a class are compared at a time."""
 FOLDED = 256
-"""How many different values of what is released as it is are told apart at most; more share numbers."""
+"""How many different values of what is released unchanged are distinguished at most; more share numbers."""
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
@@ -49,7 +49,7 @@ def covers(policy: Policy) -> bool:
 
 
 class Covering:
-    """A release as numbers: for each printed row the ranks that it covers, for each person of the source their ranks.
+    """A release as numbers: for each released row the ranks that it covers, for each person of the source their ranks.
 
     Values of kept columns are hashes of their text, so that those of the source and of any release compare; pseudonyms
     are compared between releases alone.
@@ -60,7 +60,7 @@ class Covering:
         policy = target.policy
         if not covers(policy):
             raise PolicyError(
-                f"'{target.shown}' prints centres or exact values: attacks are for releases whose labels cover values"
+                f"'{target.shown}' releases centers or exact values. Attacks need a release whose labels cover values"
             )
         if policy.kind.unattackable is not None:
             raise PolicyError(policy.kind.unattackable.format(target.shown))
@@ -129,7 +129,7 @@ class Covering:
 
     @cached_property
     def classes(self) -> tuple[Codes, Codes, Codes, Codes]:
-        """The printed classes: their smallest and largest ranks, which of them each row is in, and their rows."""
+        """The released classes: their smallest and largest ranks, which of them each row is in, and their rows."""
         ends, which, rows = np.unique(np.hstack([self.lo, self.hi]), axis=0, return_inverse=True, return_counts=True)
         width = self.lo.shape[1]
         return ends[:, :width], ends[:, width:], which.reshape(-1), rows

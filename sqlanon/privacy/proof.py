@@ -40,15 +40,15 @@ def warn_of_homogeneous(
     catalog: Catalog, release: str | None, table: str, promise: Promise, sensitive: Sequence[str], proof: Proof
 ) -> None:
     """Say how many people's sensitive values can be read off, where nothing was asked to prevent it, and where a stored
-    release's classes are named: a log is no place for what they print."""
+    release's classes are named: a log is not the place for their values."""
     for column in sensitive:
         asked = ", ".join(literal(argument) for argument in (release, list(promise.printed), column))
         look = f", see FROM anon.model_violations({asked}, 'distinct_l', 2)" if release is not None else ""
         ((classes, rows),) = catalog.run(homogeneous_sql(table, promise.printed, column))
         if classes:
             log.warning(
-                "Nothing is asked of sensitive column '%s', such as l or t: in %s of %s classes, with %s of %s rows, "
-                "all have the same value%s",
+                "No l or t is set for sensitive column '%s': in %s of %s classes (%s of %s rows) "
+                "everyone has the same value%s",
                 column,
                 f"{classes:,}",
                 f"{proof.classes:,}",
@@ -71,5 +71,5 @@ def with_sensitive(table: str, sensitive_table: str | None, policy: Policy) -> s
 
 
 def entity_of(columns: Sequence[str], policy: Policy) -> str | None:
-    """The entity's column in a release, if it is printed there."""
+    """The entity's column in a release, if it is released there."""
     return next((column for column in columns if policy.entity and fold(column) == fold(policy.entity)), None)

@@ -34,7 +34,7 @@ WORK = 20_000_000
 @dataclass(frozen=True)
 class Combination:
     """Some releases put together. `k` is the smallest that one of them promises, `k_together` the fewest rows that
-    somebody is left with, `people_below_k` how many are left with fewer than k of so many `people` who are in all of
+    somebody is left with, `people_below_k` how many are left with fewer than k of this many `people` who are in all of
     them, and `values_left` the fewest values that are left of each sensitive column for somebody."""
 
     releases: tuple[str, ...]
@@ -130,11 +130,11 @@ def check_combinations(
             continue
         message = (
             f"Together with '{stored.name}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
-            f"{found.people:,} people looked at among fewer than k = {found.k} rows, somebody with {found.k_together}"
+            f"{found.people:,} people with fewer than k = {found.k} rows, somebody with {found.k_together}"
         )
         if policy.strict:
-            raise BrokenPromiseError(f"{message}; strict is asked for: nothing was stored")
-        log.warning("%s: see FROM anon.audit(...)", message)
+            raise BrokenPromiseError(f"{message}. strict is set, so nothing was stored")
+        log.warning("%s. For details: FROM anon.audit(...)", message)
 
 
 def _readers(catalog: Catalog, source: str) -> list[Stored]:

@@ -67,7 +67,7 @@ def anonymize(
     if kind not in KINDS:
         raise SqlanonError(not_one_of("kind", kind, KINDS))
     if key is not None and not policy.pseudonymize:
-        raise SqlanonError("There is a key but nothing to pseudonymize: pseudonymize = ['patient_id']")
+        raise SqlanonError("A key is given, but no column to pseudonymize: pseudonymize = ['patient_id']")
     raw, source = unwrap(con), readable(source)
     with (
         translate_errors(),
@@ -150,7 +150,7 @@ class Making:
         self._make_room(replace)
         proof = store(self.catalog, planned, self.target, self._columns(planned))
         if self.run.findings.get("trivial"):
-            log.warning("l is more than %s can keep in several groups: all rows are in one", self.policy.method)
+            log.warning("%s cannot reach this l with several groups, so all rows are in one group", self.policy.method)
         proof = self._prove(planned, proof, held)
         tolerance = Tolerance.EXACT if self.policy.max_suppression is None else Tolerance.LACKING
         findings = self.run.findings
@@ -211,7 +211,9 @@ class Making:
         """How many rows of the source the population has no people for."""
         ((rows,),) = self.catalog.run(f"select coalesce(sum(outside), 0) from {held['encoded']}")
         if rows:
-            log.warning("The population lacks %s of the source's rows: they count as people of it, too", f"{rows:,}")
+            log.warning(
+                "%s of the source's rows are not in the population; they are counted as people of it", f"{rows:,}"
+            )
         return int(rows)
 
     def _check_combinations(self, held: Held) -> None:

@@ -1,13 +1,13 @@
 """Refreshing a view: its source has grown and shrunk, and whoever compares two versions must find nobody alone.
 
-The rows of one printed class that were added in one version are a cohort. Rows already released keep their labels and
+The rows of one released class that were added in one version are a cohort. Rows already released keep their labels and
 cohorts. New people are anonymized among themselves by the same policy, so that their cohorts have k rows and keep every
 model on their own; who cannot be is held back until more have come. Deleted people are withdrawn from a cohort
 together, if they and those who stay are each as good as a cohort, or nobody stays; otherwise their rows are held.
 
-Why not pool classes until enough have left? Sensitive values are printed as they are. Say that somebody leaves a class
-with the values a, b, c and somebody one with d, e, f, and that their rest is printed as one class of b, c, e, f: then a
-has left the first class and d the second, whatever the label. So a class is parted into those who left and those who
+Why not pool classes until enough have left? Sensitive values are released unchanged. Say that somebody leaves a class
+with the values a, b, c and somebody one with d, e, f, and that their rest is released as one class of b, c, e, f: then
+a has left the first class and d the second, whatever the label. So a class is parted into those who left and those who
 stay, or it is left as it is.
 """
 
@@ -62,7 +62,7 @@ def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
     Rows already released keep their labels; new people are released in groups of their own, and who would not have k
     others of them is held back; deleted ones are withdrawn or held, as the policy's `deleted` says. `key` is for
     `pseudonymize`, and must be that of the view. Returns the version: what was added, withdrawn and held. Where nothing
-    that is printed changes, the version is the old one.
+    that is released changes, the version is the old one.
     """
     raw = unwrap(con)
     with translate_errors(), Run(), transaction(raw):
@@ -79,9 +79,11 @@ def _refuse(catalog: Catalog, stored: Stored) -> None:
     """Raise if the release is not one that can be refreshed."""
     again = f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}"
     if stored.kind != "view":
-        raise CatalogError(f"Release '{stored.name}' is a table, a snapshot: make a view of it, or {again}")
+        raise CatalogError(
+            f"Release '{stored.name}' is a table, which is a snapshot. Make a view instead, or use {again}"
+        )
     if (reason := unrefreshable(stored.policy, stored.source)) is not None:
-        raise CatalogError(f"Release '{stored.name}' cannot be refreshed, as {reason}: {again}")
+        raise CatalogError(f"Release '{stored.name}' cannot be refreshed, because {reason}. Use {again}")
     if not is_still_there(catalog, stored.name):
         raise CatalogError(f"What is called '{stored.name}' now is not the release: DROP ANONYMIZED VIEW {stored.name}")
 
@@ -111,7 +113,8 @@ class _Refresh:
         digests = recall(catalog, stored, key)
         if digests is None:
             raise CatalogError(
-                f"View '{stored.name}' was made by a sqlanon that could not refresh: CREATE OR REPLACE ANONYMIZED VIEW"
+                f"View '{stored.name}' was made by a version of sqlanon that could not refresh: CREATE OR REPLACE "
+                f"ANONYMIZED VIEW"
             )
         found = stack.enter_context(snapshot(con, stored.source))
         digests.check(found, stored.name)
@@ -180,7 +183,11 @@ class _Refresh:
                 if not set(RELATIVE) & set(self.policy.models) or (additions, withdrawals) == (None, None):
                     raise
         if (additions, withdrawals) != (added, withdrawn):
-            log.warning("More of those who came or left '%s' are held, as it would break a model", self.stored.name)
+            log.warning(
+                "More of the people who were added to or removed from '%s' are held, because otherwise a model "
+                "would break",
+                self.stored.name,
+            )
         return self._store(rows, proof)
 
     def _attempts(self, added: str | None, withdrawn: str | None) -> Iterator[tuple[str | None, str | None]]:
@@ -220,7 +227,7 @@ class _Refresh:
         return bool(run(self.con, new)[0][0] >= self.policy.k) and self._keeps_models(most)
 
     def _keeps_models(self, most: int) -> bool:
-        """Do the new people, so many of each kind at most, keep the models as one class?"""
+        """Do the new people, this many of each kind at most, keep the models as one class?"""
         new = f"(select *, 0 as {EVERYBODY} from {self.people} where {IS_NEW} and {PLACE} <= {most})"
         return all(
             asked.holds(run(self.con, asked.sql(new, [EVERYBODY], column))[0][0])
@@ -273,7 +280,7 @@ class _Refresh:
         """What holds of the release, and of each cohort by itself."""
         if not run(self.con, f"select 1 from {rows} limit 1"):
             raise DataError(
-                f"Nobody of '{self.stored.name}' is left in its source: DROP ANONYMIZED VIEW {self.stored.name}"
+                f"Nobody in '{self.stored.name}' is still in its source: DROP ANONYMIZED VIEW {self.stored.name}"
             )
         proof = prove(self.catalog, rows, equal_rows(self.stored.printed), self.policy)
         options = {option: value for option, value in self.policy.options().items() if option not in RELATIVE}
@@ -294,7 +301,7 @@ class _Refresh:
                 _differ(con, storage, members, self.columns)
                 or prove(self.catalog, storage, equal_rows(stored.printed), stored.policy) != proof
             ):
-                raise BrokenPromiseError("A printed class is not what was verified; nothing was stored")
+                raise BrokenPromiseError("A released class is not what was verified; nothing was stored")
             reading = replace(self.reading, source=self.whole)
             check_combinations(self.catalog, stored.name, storage, stored.source, reading)
             add_version(self.catalog, version)
@@ -337,7 +344,7 @@ class _Refresh:
         unknown = labels_without_rows(self.catalog, self.stored.name, people)
         if unknown:
             raise HierarchyError(
-                f"Column '{unknown[0]}' of '{self.stored.name}' prints labels that its hierarchy no longer has: "
+                f"Column '{unknown[0]}' of '{self.stored.name}' has labels that its hierarchy no longer has: "
                 f"CREATE OR REPLACE ANONYMIZED VIEW, or bring the hierarchy back"
             )
         return measured

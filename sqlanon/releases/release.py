@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class Release:
     """A verified release: its rows, the proof, and what it cost.
 
-    `proof` holds the property that holds and what was counted on the printed values: k, classes, rows, and l for each
+    `proof` holds the property that holds and what was counted on the released values: k, classes, rows, and l for each
     sensitive column. `learned`
-    holds what the method found out beside the groups, such as the feature weights of wfcmeans.
+    holds what the method learned in addition to the groups, such as the feature weights of wfcmeans.
     """
 
     con: Session = field(repr=False)
@@ -108,7 +108,7 @@ class Release:
         return sensitive_place(self.table) if is_apart else None
 
     def verify(self) -> Proof:
-        """Prove what is printed again, now; raises BrokenPromiseError if the table no longer keeps its promise.
+        """Prove what is released again, now; raises BrokenPromiseError if the table no longer keeps its promise.
 
         Where rows have boxes of their own (nonhomogeneous), that takes the source as it was. Where people were counted
         by an entity that is not released, rows are counted instead: there are never fewer.
@@ -194,7 +194,7 @@ class Release:
         try:
             resolve(self.con, f"from {table}").resolve_names(self.printed)
         except CatalogError as problem:
-            raise CatalogError(f"Release '{self.name}' is not as it was made: {problem}") from None
+            raise CatalogError(f"Release '{self.name}' has changed since it was made: {problem}") from None
 
     def _prove(self, tables: Mapping[str, str]) -> Proof:
         """What holds of the release as it stands in these tables."""

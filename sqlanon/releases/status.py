@@ -102,14 +102,14 @@ def _compared(catalog: Catalog, stored: Stored, key: bytes | None) -> tuple[int,
         resolve(catalog.con, stored.source)  # is it still there?
         raise SqlanonError("A table is a snapshot")
     if (reason := unrefreshable(stored.policy, stored.source)) is not None:
-        raise SqlanonError(f"It cannot be refreshed, as {reason}")
+        raise SqlanonError(f"It cannot be refreshed, because {reason}")
     source = resolve(catalog.con, stored.source)
     if not is_still_there(catalog, stored.name):
-        raise SqlanonError("What has its name now is not the release")
+        raise SqlanonError("The object of this name is not the release")
     with key_named(catalog.con, bool(stored.policy.pseudonymize), key) as token:
         digests = recall(catalog, stored, token)
         if digests is None:
-            raise SqlanonError("Made by a sqlanon that could not refresh: make it anew")
+            raise SqlanonError("Made by a version of sqlanon that could not refresh: make it again")
         digests.check(source, stored.name)
         people = digests.of(source, stored.policy, token).relation
         members = members_of(f"{catalog.database}.{stored.storage}")

@@ -53,7 +53,8 @@ class Bars:
 
 @dataclass(frozen=True)
 class Column:
-    """What became of one quasi-identifier. `loss` is its mean ncp; None where it cannot be read off what is printed."""
+    """What became of one quasi-identifier. `loss` is its mean ncp; None where it cannot be read off what is
+    released."""
 
     name: str
     kind: str
@@ -75,7 +76,7 @@ def column_of(
     distribution of the source is looked at."""
     alone, least = replace(reading, attributes=(attribute,)), reading.policy.k
     ctes = measured_encoding(alone, held=held)
-    # The labels need a release; where there is none, nothing is printed.
+    # The labels need a release; where there is none, nothing is released.
     printed_at = release if release is not None else f"(from {reading.source.relation} limit 0)"
     ctes += box_ctes(alone, printed_at, tolerance=tolerance)
     asked = {"counts": counts(attribute), "domain": attribute.domain, "nodes": attribute.nodes}
@@ -183,7 +184,7 @@ def _shares(parts: Sequence[float], whole: float) -> tuple[float, ...]:
 def _range_bars(
     held: Sequence[dict[str, Any]], printed: Sequence[dict[str, Any]], attribute: Attribute, least: int
 ) -> Bars | None:
-    """Bins of one width on the number line, at round numbers, joined with their neighbours until they hold enough."""
+    """Bins of one width on the number line, at round numbers, joined with their neighbors until they hold enough."""
     values = [(value["place"], value["rows"]) for value in held if value["place"] is not None]
     if sum(rows for _, rows in values) < least:
         return None
@@ -215,7 +216,7 @@ def _range_bars(
 
 
 def _width(span: float, unit: float, is_date: bool) -> float:
-    """A round width that makes a few more than BINS bins of a span, as neighbours may be joined."""
+    """A round width that makes a few more than BINS bins of a span, as neighbors may be joined."""
     wanted = max(span / (BINS + 4), unit) or 1.0
     if is_date:
         return next((width for width in SPANS if width >= wanted), SPANS[-1] * math.ceil(wanted / SPANS[-1]))
@@ -234,7 +235,7 @@ def _joined(edges: list[float], rows: Any, least: int) -> list[float]:
             held = 0
     if kept[-1] == edges[-1]:
         return kept
-    while len(kept) > 1 and _held(edges, rows, kept[-1]) < least:  # what remains goes to its neighbours
+    while len(kept) > 1 and _held(edges, rows, kept[-1]) < least:  # what remains goes to its neighbors
         kept.pop()
     return [*kept, edges[-1]]
 

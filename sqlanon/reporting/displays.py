@@ -36,7 +36,7 @@ def _title(release: Release) -> str:
 def release_facts(release: Release) -> list[tuple[str, str]]:
     """What a release is, a name and a value each."""
     proof, measured, policy = release.proof, release.measured, release.policy
-    told = [("verified", f"{proof.property}, k = {proof.k} (asked {policy.k}) when it was made")]
+    told = [("verified", f"{proof.property}, k = {proof.k} (required: {policy.k}) when it was made")]
     for model in dict.fromkeys(("l", "t", *policy.models)):
         asked = f" (asked {policy.models[model]:g})" if model in policy.models else ""
         told += [
@@ -44,7 +44,7 @@ def release_facts(release: Release) -> list[tuple[str, str]]:
         ]
     told.append(("rows", f"{proof.rows:,} in {wording.plural(proof.classes, 'class', 'classes')}"))
     if "gcp" in measured:
-        bound = f", nobody can lose less than {measured['lower_bound']:.1%}" if "lower_bound" in measured else ""
+        bound = f"; minimum for this k: {measured['lower_bound']:.1%}" if "lower_bound" in measured else ""
         told.append(("lost", f"{measured['gcp']:.1%} (GCP){bound}"))
     told.append(("quasi", ", ".join(policy.quasi)))
     roles = ("sensitive", "keep", "unsafe_keep", "pseudonymize")
@@ -83,9 +83,9 @@ def summary(release: Release) -> str:
     )
     lost = ""
     if "lower_bound" in metrics:
-        lost = f"; lost {metrics['gcp']:.1%} (GCP; nobody below {metrics['lower_bound']:.1%})"
+        lost = f"; information loss {metrics['gcp']:.1%} (GCP; minimum for this k: {metrics['lower_bound']:.1%})"
     elif release.policy.kind.counts == "people":
-        lost = f"; lost {metrics['gcp']:.1%} (GCP)"
+        lost = f"; information loss {metrics['gcp']:.1%} (GCP)"
     classes = f"k = {proof.k} in {proof.classes:,} classes{diversity}"
     if release.suppressed:
         left_out = proof.left_out or 0
@@ -93,4 +93,4 @@ def summary(release: Release) -> str:
         classes += f", {release.suppressed:,} rows suppressed{how}"
     if proof.property != "k-anonymity":
         classes = f"{proof.property}, {classes}"
-    return f"verified on {proof.rows:,} printed rows: {classes}{lost}"
+    return f"verified on {proof.rows:,} released rows: {classes}{lost}"

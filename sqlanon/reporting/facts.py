@@ -91,7 +91,7 @@ class Facts:
 
     @property
     def holds(self) -> bool:
-        """Is everything kept that was asked for?"""
+        """Is everything kept that was required?"""
         return all(proof.holds for proof in self.proofs)
 
     @property
@@ -133,11 +133,13 @@ def facts_of_release(release: Release, curve: bool | None = None) -> Facts:
         entity = entity_of(release.relation().columns, policy) if proof.property == ENTITIES.property else None
         if policy.entity is not None and entity is None:
             notes.append(
-                f"Here rows are counted, as {policy.entity}, which tells whom a row is about, is not released. When "
+                f"Rows are counted here, because {policy.entity}, which identifies a person, is not released. When "
                 f"the release was made, people were counted: every class had those of {release.proof.k} or more."
             )
         if policy.represent == "center":
-            notes.append("Classes print their centres, which do not tell what they cover: no loss per column is known.")
+            notes.append(
+                "Classes are released as centers, which do not show what they cover, so the loss per column is unknown."
+            )
         shown = release.name if release.name is not None else "release"
         table = _Table(con, release.table, (GROUP,) if kind.prints_exact else release.printed, policy, entity)
         return Facts(
@@ -211,7 +213,7 @@ def facts_of_table(
             private=looked.private(),
             loss=_loss(reading, columns),
             lower_bound=_lower_bound(catalog, source, policy) if source is not None else None,
-            notes=("No source was named, so nothing is said of what was lost.",) if origin is None else (),
+            notes=("No source was named, so the loss is unknown.",) if origin is None else (),
         )
 
 
@@ -228,9 +230,9 @@ def _reading(con: Session, asked: str, policy: Policy, rows: int) -> tuple[Readi
         source = resolve(con, asked)
         source.resolve_names(policy.quasi)
     except CatalogError:
-        return None, ["The source is no longer there, so nothing is shown of it."]
+        return None, ["The source no longer exists, so nothing about it is shown."]
     if _count(con, source) != rows:
-        return None, ["The source has other rows now than when the release was made, so nothing is shown of it."]
+        return None, ["The source has changed since the release was made, so nothing about it is shown."]
     return Catalog.of(con).read(source, policy), []
 
 
@@ -399,7 +401,7 @@ def _curve(
 
 
 def _sample(con: Session, table: str) -> tuple[tuple[str, ...], ...]:
-    """A few released rows as text, below the names of their columns. They are stored in an order that tells nothing."""
+    """A few released rows as text, below the names of their columns. They are stored in random order."""
     found = con.execute(f"select columns(*)::varchar from {table} limit {SAMPLE}")
     header = tuple(str(column[0]) for column in found.description or ())
     return (header, *(tuple("NULL" if cell is None else str(cell) for cell in row) for row in found.fetchall()))

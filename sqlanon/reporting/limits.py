@@ -26,16 +26,18 @@ def _within_classes(policy: Policy, least: float | None) -> Iterator[Limit]:
     elif not policy.sensitive:
         yield (
             "Learning from the class",
-            "No column was named as sensitive. If one is, people of a class may share its value: name it, and ask for "
-            "l or t.",
+            "No column was named as sensitive. If one is, people in a class may share its value: name it, and "
+            "require l or t.",
         )
     elif not policy.models:
-        reason = "Nothing was asked of the sensitive columns"
+        reason = "No diversity was required"
         if least is not None and least <= 1:
-            reason += ", and in at least one class everybody has the same value, so that nobody needs to be singled out"
+            reason += (
+                ". At least one class has a single sensitive value, so an attacker learns it without identifying anyone"
+            )
         else:
-            reason += ": where a class leans to one value, a good guess is possible without singling anybody out"
-        yield "Guessing from the class", f"{reason}. Ask for l or t."
+            reason += ". Where one value is frequent in a class, an attacker can guess it without identifying anyone"
+        yield "Guessing from the class", f"{reason}. Require l or t."
 
 
 def _by_knowing_more(policy: Policy) -> Iterator[Limit]:
@@ -46,7 +48,7 @@ def _by_knowing_more(policy: Policy) -> Iterator[Limit]:
             "class to choose from.",
         )
     yield (
-        "Knowing more than was thought",
+        "Knowing more than was assumed",
         f"Only {listed(policy.quasi)} were taken as known to others. Whoever knows another released column, or can "
         "rule people out by something else, has fewer candidates than k.",
     )
@@ -65,10 +67,10 @@ def _by_what_is_released(policy: Policy) -> Iterator[Limit]:
             "ranges = 'snapped' avoids that.",
         )
     if policy.pseudonymize:
-        yield "The key of the pseudonyms", "Whoever holds it can find the pseudonym of any value."
+        yield "The key of the pseudonyms", "Whoever has it can compute the pseudonym of any value."
     if policy.entity is None:
         yield (
             "People with several rows",
-            "Rows are counted. A person who has more than one row is hidden among fewer people than k: name the entity "
-            "where that may be.",
+            "Rows are counted. A person who has more than one row is protected by fewer than k people: name the "
+            "entity if that is possible.",
         )

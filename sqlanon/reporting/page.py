@@ -34,8 +34,8 @@ ATTACKERS = (
 def report(con: Any, table: Any, quasi: Sequence[str], path: str | Path, k: int = 5, **options: Any) -> Path:
     """Write a report about a table, file, query or frame, whoever made it.
 
-    `options` are sensitive columns and what is asked of them (l, t and so on), and with `source` what it was made from,
-    with hierarchies and ranges as in a policy: then it also tells what was lost.
+    `options` are sensitive columns and what is required of them (l, t and so on), and with `source` what it was made
+    from, with hierarchies and ranges as in a policy: then it also tells what was lost.
     """
     require_writable(Path(path))
     with registered(unwrap(con)) as named:
@@ -132,24 +132,24 @@ def _head(columns: Iterable[str]) -> str:
 def _verdict(facts: Facts, made: str) -> str:
     """The property that holds, or what is broken, in words."""
     if facts.holds:
-        title, said = facts.claim, f"Verified on the printed values on {made}."
+        title, said = facts.claim, f"Verified on the released values on {made}."
         asked = [proof for proof in facts.proofs if proof.asked is not None and proof.column]
         kept = wording.listed([f"{p.symbol} = {_number(p.asked or 0)} in {p.column}" for p in asked])
-        said += f" Also asked for, and kept: {escape(kept)}." if kept else ""
+        said += f" Also required, and satisfied: {escape(kept)}." if kept else ""
         return _verdict_card("holds", title, said, facts)
     broken = [
-        f"{p.symbol} is {_reached(p)}{f' in {p.column}' if p.column else ''}, asked was {_number(p.asked or 0)}"
+        f"{p.symbol} is {_reached(p)}{f' in {p.column}' if p.column else ''}, required was {_number(p.asked or 0)}"
         for p in facts.proofs
         if not p.holds
     ]
-    title = f"This table does not keep what was asked: {wording.listed(broken)}."
+    title = f"This table does not satisfy what was required: {wording.listed(broken)}."
     said = f"Counted on {made}. {escape(_smallest(facts))}"
     return _verdict_card("broken", title, said, facts)
 
 
 def _verdict_card(verdict: str, title: str, said: str, facts: Facts) -> str:
     sql = facts.proofs[0].sql
-    asked = "Anybody who has the table can check it again; the answer must be" if sql else ""
+    asked = "Anybody who has the table can check this. The answer must be" if sql else ""
     shown = f"<p>{asked} {facts.policy.k} or more:</p>{_code(sql)}" if sql else ""
     return (
         f'<section class="verdict {verdict}"><h2><span class="badge">{verdict}</span> {escape(title)}</h2>'
@@ -171,20 +171,22 @@ def _numbers(facts: Facts) -> str:
     tiles = []
     for proof in facts.proofs:
         if proof.model in ("k", "l", "t") or proof.asked is not None:
-            asked = f"asked {_number(proof.asked)}" if proof.asked is not None else "measured"
+            asked = f"required: {_number(proof.asked)}" if proof.asked is not None else "measured"
             about = f" · {escape(proof.column)}" if proof.column else ""
             tiles.append((proof.symbol, _reached(proof), f"{asked}{about}", not proof.holds))
-    where = f"of {facts.rows_in:,} that went in" if facts.rows_in is not None else "in the table"
+    where = f"of {facts.rows_in:,} in the source" if facts.rows_in is not None else "in the table"
     lost = facts.suppressed + facts.left_out
     tiles.append(("rows out" if facts.is_release else "rows", f"{facts.rows:,}", where, False))
     share = lost / (facts.rows + facts.left_out) if facts.rows + facts.left_out else 0
-    how = f"{share:.1%} of all: {facts.left_out:,} left out" if facts.left_out else f"{share:.1%} tell nothing but *"
+    how = f"{share:.1%} of all: {facts.left_out:,} left out" if facts.left_out else f"{share:.1%} have only *"
     tiles.append(("suppressed", f"{lost:,}", how, False))
     if facts.classes is not None:
         who = "people who" if facts.entity else "rows that"
         tiles.append(("classes", f"{facts.classes:,}", f"of {who} look the same", False))
     if facts.loss is not None:
-        bound = f"nobody below {facts.lower_bound:.1%}" if facts.lower_bound is not None else "0 % keeps everything"
+        bound = (
+            f"theoretical minimum: {facts.lower_bound:.1%}" if facts.lower_bound is not None else "0% keeps everything"
+        )
         tiles.append(("lost (GCP)", f"{facts.loss:.1%}", bound, False))
     shown = "".join(
         f'<div class="tile{" bad" if is_bad else ""}"><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>'
@@ -228,7 +230,7 @@ def _survived(facts: Facts) -> str:
             for column in columns
         )
     if not known:
-        notes = " ".join(map(escape, facts.notes)) or "Nothing is known of it."
+        notes = " ".join(map(escape, facts.notes)) or "Nothing is known about it."
         return _section("What survived", f"<p>{notes}</p>", "card")
     head = _head(("column", "kept", "unchanged"))
     said = _bound_in_words(facts)
@@ -237,11 +239,10 @@ def _survived(facts: Facts) -> str:
 
 
 def _bound_in_words(facts: Facts) -> str:
-    said = "Kept: 100 % less the mean share of a column's range or hierarchy that a cell now covers."
+    said = "Kept is 100% minus the average share of the column's range (or hierarchy) that a released cell spans."
     if facts.loss is not None and facts.lower_bound is not None:
         said += (
-            f" All in all {facts.loss:.1%} is lost. No table that keeps this k can lose less than "
-            f"{facts.lower_bound:.1%}, whoever makes it."
+            f" In total {facts.loss:.1%} is lost. No release with this k can lose less than {facts.lower_bound:.1%}."
         )
     return said
 
@@ -249,8 +250,8 @@ def _bound_in_words(facts: Facts) -> str:
 def _risk(facts: Facts) -> str:
     """Who could be found again, by whom, with what chance."""
     if facts.policy.kind.prints_exact:
-        told = "Everybody who is known by the quasi-identifiers can be found: they are printed as they are."
-        hidden = "What is hidden is which sensitive value is whose."
+        told = "Anybody whose quasi-identifiers are known can be found, because these are released unchanged."
+        hidden = "The release hides which sensitive value belongs to whom."
         return _section("Who could be found again", f"<p>{told} {hidden}</p>", "card")
     rows = []
     for _, name, knows, highest, mean in ATTACKERS:
@@ -262,11 +263,11 @@ def _risk(facts: Facts) -> str:
         )
     head = _head(("attacker", "at worst", "on average"))
     alone = facts.risks.get("unique_rows")
-    said = f"{alone:.1%} of the rows are alone in their class." if alone else "Nobody is alone in their class."
-    said = said if alone is not None else "Rows have no classes here, but as many people as k to stand for."
-    said += " The chance to pick a person's row, knowing the quasi-identifiers."
+    said = f"{alone:.1%} of the rows are unique in their class." if alone else "Nobody is unique in their class."
+    said = said if alone is not None else "This release has no classes; every row matches at least k people."
+    said += " Shown is the chance to pick a person's row if the quasi-identifiers are known."
     if facts.policy.population is None:
-        said += " With no population given, a journalist has the prosecutor's chances."
+        said += " Without a population, the journalist has the same chance as the prosecutor."
     return _section(
         "Who could be found again",
         f'<div class="wide" tabindex="0"><table class="risks">{head}<tbody>{"".join(rows)}</tbody></table></div>'
@@ -294,20 +295,20 @@ def _check_again(facts: Facts) -> str:
     parts = []
     for proof in facts.proofs:
         if proof.sql is not None:
-            asked = f", asked {_number(proof.asked)}" if proof.asked is not None else ""
+            asked = f", required: {_number(proof.asked)}" if proof.asked is not None else ""
             about = f" of {proof.column}" if proof.column else ""
             parts.append(f"-- {proof.symbol}{about}: {_reached(proof)}{asked}\n{proof.sql}")
     if facts.proofs[0].sql is None:
         name = facts.title.replace("'", "\\'")
         parts.insert(
             0,
-            "# k is about more than the table: Python checks it with the source at hand\n"
+            "# this property needs the source as well: check it from Python\n"
             f"sqlanon.open_release(con, '{name}').verify()",
         )
     uses_macros = any("anon." in part for part in parts)
-    lead = "Anybody with DuckDB can run this on the table; the answers are those of this report."
+    lead = "Anybody with DuckDB can run this on the table and must get the answers of this report."
     if uses_macros:
-        lead += " What begins with <code>anon.</code> is a macro that sqlanon puts into a database."
+        lead += " Names that begin with <code>anon.</code> are macros that sqlanon adds to a database."
     return _section("Check all of it again", _code("\n\n".join(parts)), "card", lead)
 
 
@@ -321,7 +322,7 @@ def _policy(facts: Facts) -> str:
             policy = replace(policy, population="(a query)")  # it may hold values
         toml = policy.toml(source=facts.source, name=facts.title)
         body = f'<div class="two">{body}{_code(toml)}</div>'
-    return _section("The policy" if facts.is_release else "What was asked", body, "card")
+    return _section("The policy" if facts.is_release else "What was required", body, "card")
 
 
 def _figure(title: str, said: str, svg: str, kind: str = "") -> str:
@@ -348,11 +349,11 @@ def _distributions(facts: Facts) -> str:
     if facts.is_release or facts.source:
         title = "Before and after"
         lead = (
-            f"Bars of the source hold {least} rows or more, or none. The release is read as an analyst reads it: "
+            f"Source bars for fewer than {least} rows are merged or left out. The release is read as an analyst would: "
             "the rows of a label are spread evenly over what it covers."
         )
     else:
-        title, lead = "The columns", f"Every bar holds {least} rows or more, or none."
+        title, lead = "The columns", f"Bars for fewer than {least} rows are merged or left out."
     return _section(title, body, "", lead)
 
 
@@ -365,7 +366,7 @@ def _private(facts: Facts) -> str:
         for number, private in enumerate(facts.private, 1)
         for picture in figures.private_pictures(private, number, largest, policy.t)
     ]
-    lead = "What a class gives away of the sensitive columns to somebody who knows which class a person is in."
+    lead = "What a class reveals about the sensitive columns to somebody who knows which class a person is in."
     return _section("Sensitive columns, class by class", _grid(found), "", lead) if found else ""
 
 
@@ -384,7 +385,7 @@ def _sample(facts: Facts) -> str:
     header, *rows = facts.sample
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     table = f'<div class="wide" tabindex="0"><table>{_head(header)}<tbody>{body}</tbody></table></div>'
-    return _section("Some released rows", table, "", "As anybody who gets the release sees them.")
+    return _section("Some released rows", table, "", "As a recipient of the release sees them.")
 
 
 def _measures(facts: Facts) -> str:

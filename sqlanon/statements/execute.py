@@ -77,5 +77,5 @@ def _refuse_columns_without_role(con: Session, select: str, policy: Policy) -> N
     if without:
         listed = ", ".join(f"'{column}'" for column in without)
         raise PolicyError(
-            f"{listed} selected without a role: name each in quasi, sensitive or keep, or leave it out of the SELECT"
+            f"{listed} selected without a role. Name each in quasi, sensitive or keep, or leave it out of the SELECT"
         )

@@ -24,7 +24,7 @@ _OURS = re.compile(r"\b(anonymized|hierarchy|publish)\b", re.IGNORECASE)
 _HIERARCHY_WAYS = ("FROM", "AS", "USING", "FLAT")
 T = TypeVar("T")
 QUOTED = ("STRING", "IDENTIFIER", "HEREDOC_STRING", "NATIONAL_STRING")
-"""The kinds of tokens that are no words, as sqlglot names them."""
+"""The kinds of tokens that are not words, as sqlglot names them."""
 DEEPEST = 20
 """How deep lists and maps may nest in an option."""
 _RULES = ("INTERVALS", "PREFIX", "DATES")
@@ -302,7 +302,7 @@ class _Reader:
         digits = self.tokens[self.here - 1].text
         if len(digits) > 300:
             self.here -= 1
-            self.fail("A number of so many digits cannot be read")
+            self.fail("A number with this many digits cannot be read")
         try:
             return sign * (int(digits) if digits.isdigit() else float(digits))
         except ValueError:  # sqlglot takes 1e3-1.5 for one number
@@ -371,7 +371,7 @@ class _Reader:
         self.one_of(opening)
         self.depth += 1
         if self.depth > DEEPEST:
-            self.fail("Lists and maps are nested too deep")
+            self.fail("Lists and maps are nested too deeply")
         items: list[Any] = []
         while not self.accept(closing):
             if items:

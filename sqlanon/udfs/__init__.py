@@ -1,4 +1,4 @@
-"""The numpy cores. In a wheel they lie beside this file; in a checkout they are the top-level folder udfs/."""
+"""The numpy cores. In a wheel they are next to this file; in a checkout they are the top-level folder udfs/."""
 
 from pathlib import Path
 

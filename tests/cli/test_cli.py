@@ -33,7 +33,7 @@ def test_anonymize_writes_a_file_that_check_confirms(
     assert main(["check", str(out), "--quasi", QUASI, "--k", "4", "--sensitive", "diagnosis", "--l", "2.5"]) == 1
     assert "BROKEN" in capsys.readouterr().out
     assert main([*command, "-o", str(out)]) == 2
-    assert "nothing is overwritten" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +61,7 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "beta": 1.0,
             "threshold": 0.9,
         }
-    assert "verified on 16 printed rows" in capsys.readouterr().err
+    assert "verified on 16 released rows" in capsys.readouterr().err
 
 
 def test_check_reads_a_table_of_a_database_without_writing_to_it(

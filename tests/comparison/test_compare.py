@@ -191,7 +191,7 @@ def test_a_policy_that_one_method_refuses_is_that_methods_failure(con: duckdb.Du
     whole = next(name for name, method in METHODS.items() if method.block_size is None and name != "anatomy")
     found = sqlanon.compare(con, "patients", QUASI, 4, methods=[whole, "kacpc"], block_size=500)
     assert [(cell.method, cell.is_done) for cell in found.ranked(4)] == [("kacpc", True), (whole, False)]
-    assert f"block_size is no option of {whole}" in str(found)
+    assert f"block_size does not apply to {whole}" in str(found)
 
 
 def test_a_method_with_another_promise_is_labelled_and_no_rival(con: duckdb.DuckDBPyConnection) -> None:
@@ -237,7 +237,7 @@ def test_the_command_line_shows_what_was_done_before_an_interrupt(
         assert main(command) == 130
     said = capsys.readouterr()
     assert re.search(r"^kacpc +0\.", said.out, re.MULTILINE)
-    assert said.err == "sqlanon: interrupted with 1 of 2 cells done: the same command goes on from here\n"
+    assert said.err == "sqlanon: interrupted with 1 of 2 cells done: the same command continues from here\n"
     assert main([*command, "--json"]) == 0
     assert {cell["method"] for cell in json.loads(capsys.readouterr().out)["cells"]} == {"kacpc", "kaca"}
 

@@ -55,7 +55,7 @@ def test_linkage_says_whom_no_row_covers(con: Con) -> None:
     rows_of(con, "dropped", [("[1-2]",)] * 2, "a varchar")
     linkage = the(sqlanon.attack(con, "dropped", source="s", quasi=["a"], k=2), "linkage")
     assert (linkage.got, linkage.verdict) == (0.5, "holds")
-    assert "2 of them no row covers" in linkage.tried
+    assert "no row covers 2 of them" in linkage.tried
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -227,14 +227,14 @@ def test_what_cannot_be_attacked_is_refused_without_showing_a_value(con: Con) ->
     con.execute("create table empty as from people limit 0; create table strange as select 'secret' as zip")
     for options, message in (
         ({"release": "people"}, "Unknown release 'people'"),
-        ({"release": "ours", "quasi": ["zip"]}, "has its own"),
+        ({"release": "ours", "quasi": ["zip"]}, "already has these"),
         ({"release": "people", "source": "people"}, "quasi is missing"),
         ({"release": "people", "source": "peeple", "quasi": ["zip"]}, "peeple"),
         ({"release": "ours", "knows": -1}, "knows is -1"),
-        ({"release": "ours", "others": ["elsewhere"]}, "another source"),
-        ({"release": "centres"}, "prints centres"),
+        ({"release": "ours", "others": ["elsewhere"]}, "not made from the same source"),
+        ({"release": "centres"}, "releases centers"),
         ({"release": "empty", "source": "people", "quasi": ["zip"]}, "no rows"),
-        ({"release": "strange", "source": "people", "quasi": ["zip"]}, "prints labels that are no value"),
+        ({"release": "strange", "source": "people", "quasi": ["zip"]}, "has labels that are not a value"),
     ):
         with pytest.raises((PolicyError, CatalogError, DataError), match=message) as problem:
             sqlanon.attack(con, **options)  # type: ignore[arg-type]

@@ -103,12 +103,12 @@ def test_values_that_look_like_identifiers_are_recognized_whatever_the_column_is
     values = [*IDENTIFIERS[kind] * 10, None, ""]
     assert role_of(shared, "x", values) == ("identifier", f"the values look like {kind}")
     mixed = [*IDENTIFIERS[kind], *(f"word {i}" for i in range(8))] * 5
-    assert role_of(shared, "x", mixed) == ("quasi", "others may know it")
+    assert role_of(shared, "x", mixed) == ("quasi", "other people may know it")
 
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_values_that_only_resemble_identifiers_are_not_taken_for_them(shared: Con, kind: str) -> None:
-    assert role_of(shared, "x", OTHERS[kind] * 10) == ("quasi", "others may know it")
+    assert role_of(shared, "x", OTHERS[kind] * 10) == ("quasi", "other people may know it")
 
 
 def test_numbers_can_be_card_numbers(shared: Con) -> None:
@@ -168,7 +168,7 @@ def test_mistakes_are_errors_that_say_what_to_try(shared: Con) -> None:
             shared.execute("from anon.detect('t', " + ", ".join(f"{o} := {v}" for o, v in options.items()) + ")")
     with pytest.raises(CatalogError, match="Table 'tt' does not exist"):
         sqlanon.detect(shared, "tt")
-    with pytest.raises(duckdb.Error, match="committed tables only"):
+    with pytest.raises(duckdb.Error, match="only committed tables"):
         shared.execute("from anon.detect('passing')")
     assert sqlanon.detect(shared, "passing").rows == 1
 

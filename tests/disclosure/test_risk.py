@@ -1,4 +1,4 @@
-"""anon.risk: how easily the people of a table are found again, on any table as it is printed."""
+"""anon.risk: how easily the people of a table are found again, on any table as it is released."""
 
 from __future__ import annotations
 

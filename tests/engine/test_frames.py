@@ -108,7 +108,7 @@ def test_a_stored_release_says_that_its_source_was_a_frame(con: duckdb.DuckDBPyC
     assert release.verify().k == 3  # this one still holds the frame
     assert "4350" not in repr(release)
     con.execute('create table "<frame>" as from patients')  # not what it was made from
-    with pytest.raises(CatalogError, match="made from a frame, which has no name"):
+    with pytest.raises(CatalogError, match="made from a frame, which cannot be read again"):
         sqlanon.open_release(con, "public").verify()
 
 
@@ -137,7 +137,7 @@ def test_a_frame_in_a_transaction_that_is_rolled_back(con: duckdb.DuckDBPyConnec
 
 @pytest.mark.parametrize("wrong", [{"age": [1]}, [1], None, 3, pd.DataFrame])
 def test_what_is_no_frame_is_refused_by_its_kind(con: duckdb.DuckDBPyConnection, wrong: Any) -> None:
-    with pytest.raises(CatalogError, match=r"The source is a .*: give a table's name, a query, or a frame of pandas"):
+    with pytest.raises(CatalogError, match=r"The source is a .*: give a table's name, a query, or a pandas"):
         sqlanon.anonymize(con, wrong, **ASKED)
 
 

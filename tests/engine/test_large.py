@@ -49,7 +49,7 @@ def test_refining_works_in_blocks(con):
 
 
 def test_a_method_that_sees_the_whole_table_has_no_blocks():
-    with pytest.raises(PolicyError, match="block_size is no option of incognito, which looks at the whole table"):
+    with pytest.raises(PolicyError, match="block_size does not apply to incognito, which always reads the whole table"):
         sqlanon.Policy(quasi=("age",), method="incognito", block_size=500)
     with pytest.raises(PolicyError, match="block_size is 5; it must be a whole number of 100 or more"):
         sqlanon.Policy(quasi=("age",), block_size=5)

@@ -175,7 +175,7 @@ def test_a_runs_key_is_forgotten_after_it_also_when_it_fails(shared: Con) -> Non
 
 
 def test_a_key_for_nothing_is_refused(shared: Con) -> None:
-    with pytest.raises(sqlanon.SqlanonError, match="a key but nothing to pseudonymize"):
+    with pytest.raises(sqlanon.SqlanonError, match="A key is given, but no column to pseudonymize"):
         release(shared, key=KEY, pseudonymize=None)
 
 

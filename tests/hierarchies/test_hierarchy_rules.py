@@ -65,7 +65,7 @@ NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
 
 def contains(label: str, value: Decimal) -> bool:
-    """Does the interval, as it is printed, hold the value?"""
+    """Does the interval, as it is released, hold the value?"""
     if label == "*":
         return True
     if bounds := re.fullmatch(rf"\[({NUMBER})-({NUMBER})([\])])", label):
@@ -256,7 +256,7 @@ def test_a_flat_hierarchy_puts_every_value_under_the_top_and_leaves_null_out(scr
 
 def test_a_rule_on_a_column_without_values_is_refused(scratch: sqlanon.Connection) -> None:
     scratch.execute("create table t as select null::integer as c")
-    with pytest.raises(HierarchyError, match=r"Column 't\.c' holds no values"):
+    with pytest.raises(HierarchyError, match=r"Column 't\.c' has no values"):
         scratch.execute("create hierarchy c using intervals (5) on t.c")
 
 

@@ -181,7 +181,7 @@ def test_a_tree_is_not_made_on_a_column(scratch: sqlanon.Connection) -> None:
 
 def test_edges_of_three_columns_are_refused(scratch: sqlanon.Connection) -> None:
     make_tables(scratch)
-    with pytest.raises(HierarchyError, match="'work' has 3 columns; edges are two"):
+    with pytest.raises(HierarchyError, match="'work' has 3 columns; a table of edges has two"):
         scratch.execute("create hierarchy h from edges work")
 
 

@@ -20,10 +20,10 @@ REFUSED = [
         [("a", "x", "1", "*"), ("b", "x", "2", "*"), ("c", "y", "1", "*")],
         r"Level 1 does not nest: \(a, x, 1, \*\), \(b, x, 2, \*\)",
     ),
-    ([("a", "x", "*"), ("b", "y", "all")], r"2 tops, there must be one: \(a, x, \*\), \(b, y, all\)"),
+    ([("a", "x", "*"), ("b", "y", "all")], r"2 tops, but there must be exactly one: \(a, x, \*\), \(b, y, all\)"),
     ([("a", "x", "*"), (None, "x", "*")], r"A leaf is empty \(NULL\)"),
     ([], "has no rows"),
-    ([("*", "*")], "a top and nothing below it"),
+    ([("*", "*")], "nothing below its top"),
     ([()], "has no rows|A leaf is empty"),
 ]
 
@@ -43,12 +43,12 @@ def test_rows_that_are_no_tree_are_refused_with_the_offending_ones(
 
 REFUSED_EDGES = [
     ([("a", "x"), ("b", "x"), ("a", "y"), ("x", "*"), ("y", "*")], r"Node 'a' has two parents: \(a, x\), \(a, y\)"),
-    ([("a", "x"), ("x", "y"), ("y", "x"), ("b", "*")], "round in a circle: x → y → x"),
+    ([("a", "x"), ("x", "y"), ("y", "x"), ("b", "*")], "form a cycle: x → y → x"),
     ([("a", "a"), ("b", "*")], "round in a circle: a → a"),
     ([("a", "b"), ("b", "a")], "round in a circle: a → b → a"),
     ([("*", "*"), ("a", "*")], "round in a circle"),
-    ([("a", "x"), ("b", "y")], r"2 tops, there must be one: \(x\), \(y\)"),
-    ([("a", None), ("b", None)], r"2 tops, there must be one: \(a\), \(b\)"),
+    ([("a", "x"), ("b", "y")], r"2 tops, but there must be exactly one: \(x\), \(y\)"),
+    ([("a", None), ("b", None)], r"2 tops, but there must be exactly one: \(a\), \(b\)"),
     ([("a", "*"), (None, "*")], r"A child is empty \(NULL\)"),
     ([(None, None)], r"A child is empty \(NULL\)"),
     ([("*", None)], "a top and nothing below it"),

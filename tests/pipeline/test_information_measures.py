@@ -39,7 +39,7 @@ def tables(request: pytest.FixtureRequest) -> tuple[list[Row], list[Row], dict[s
 
 
 def covers(label: object, attribute: int) -> set[object]:
-    """The values that a printed label stands for."""
+    """The values that a released label stands for."""
     if attribute == 0:
         return set(COVERED.get(str(label), str(label)))
     ends = [int(end) for end in str(label).strip("[]").split("-")] if str(label) != "*" else [0, 7]

@@ -122,7 +122,7 @@ def test_paper_003_weighted_distances_of_a_birth_date(shared: Con, label: str, b
 
 @dataclass(frozen=True)
 class Literal:
-    """One printed cell, measured as the papers write it."""
+    """One released cell, measured as the papers write it."""
 
     ncp: float
     lm: float
@@ -291,7 +291,7 @@ def test_a_stored_release_remembers_what_measuring_it_again_finds(shared: Con, k
         "anon.measure('pub', source := 'patients', quasi := ['age', 'zip', 'sex'], k := 3, "
         f"weights := MAP {{'age': 2}}, ranges := '{ranges}')",
     )
-    # These need to know who is in which class, or the tuples, which no printed table tells.
+    # These need to know who is in which class, or the tuples, which no released table tells.
     for measure in ("information_distortion", "lower_bound"):
         again[measure] = release.metrics()[measure]
     assert measured(shared, "anon.utility('pub')") == pytest.approx(again)

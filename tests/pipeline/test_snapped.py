@@ -27,7 +27,7 @@ def utc(shared: Con) -> None:
 
 
 def snap(con: Con, values: list[Any], kind: str, k: int = 2, width: Any = None) -> tuple[sqlanon.Release, list[Any]]:
-    """The release of one column, and its printed labels."""
+    """The release of one column, and its released labels."""
     con.execute(f"create or replace temp table t (row integer, x {kind})")
     con.executemany("insert into t values (?, ?)", list(enumerate(values)))
     grid = {} if width is None else {"x": width}
@@ -41,7 +41,7 @@ def number(text: str) -> float:
 
 
 def ends(label: str) -> tuple[float, float]:
-    """The two ends of a printed range of numbers, a lone number's twice."""
+    """The two ends of a released range of numbers, a lone number's twice."""
     if not label.startswith("["):
         return number(label), number(label)
     found = re.fullmatch(r"\[(-?[^-]+(?:e-\d+)?)-(-?.+?)[\])]", label)
@@ -156,7 +156,7 @@ def test_a_label_that_means_nothing_is_an_error(shared: Con) -> None:
     shared.execute("create or replace table people as select i as age from range(20) r(i)")
     for label in ("young", "[30-39]", "[5-", "[5-4]"):
         shared.execute("create or replace table public as select $1 as age from range(20)", [label])
-        with pytest.raises(duckdb.Error, match="Column 'age' prints labels that are no value"):
+        with pytest.raises(duckdb.Error, match="Column 'age' has labels that are not a value"):
             shared.execute(
                 "from anon.measure('public', source := 'people', quasi := ['age'], ranges := 'snapped')"
             ).fetchall()
@@ -261,17 +261,17 @@ def test_columns_with_a_hierarchy_print_its_labels(shared: Con) -> None:
     )
     labels = {label for (label,) in shared.execute(f"select age from {made.table}").fetchall()}
     assert labels <= {"[0-4]", "[5-9]", "*"}
-    with pytest.raises(PolicyError, match="grid names 'age', which prints its hierarchy's labels"):
+    with pytest.raises(PolicyError, match="grid names 'age', which is released as labels of its hierarchy"):
         sqlanon.anonymize(shared, "people", ["age"], 5, ranges="snapped", hierarchies={"age": "fives"}, grid={"age": 5})
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"grid": {"age": 5}}, "grid is for ranges = 'snapped'"),
-        ({"ranges": "columns", "grid": {"age": 5}}, "grid is for ranges = 'snapped'"),
-        ({"ranges": "snapped", "represent": "center"}, "prints no centres"),
-        ({"ranges": "snapped", "method": "anatomy", "sensitive": "s", "l": 2}, "ranges is no option of anatomy"),
+        ({"grid": {"age": 5}}, "grid needs ranges = 'snapped'"),
+        ({"ranges": "columns", "grid": {"age": 5}}, "grid needs ranges = 'snapped'"),
+        ({"ranges": "snapped", "represent": "center"}, "cannot be combined with represent"),
+        ({"ranges": "snapped", "method": "anatomy", "sensitive": "s", "l": 2}, "ranges does not apply to anatomy"),
         ({"ranges": "snapped", "grid": {"zip": 5}}, "grid names 'zip', which is not in quasi"),
         *(
             ({"ranges": "snapped", "grid": {"age": width}}, "must have a width above 0")

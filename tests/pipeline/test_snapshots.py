@@ -1,6 +1,6 @@
 """The SQL that policies plan, as it is: whoever changes a step sees here what becomes of the query.
 
-`make snapshots` writes tests/pipeline/snapshots/*.sql anew; the test compares.
+`make snapshots` writes tests/pipeline/snapshots/*.sql again; the test compares.
 """
 
 import re
@@ -109,7 +109,7 @@ def test_two_databases_plan_the_same_sql() -> None:
 
 
 def write() -> None:
-    """Write all snapshots anew, and remove those of policies that are gone."""
+    """Write all snapshots again, and remove those of policies that are gone."""
     for file in SNAPSHOTS.glob("*.sql"):
         file.unlink()
     with database() as con:

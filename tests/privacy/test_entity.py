@@ -127,7 +127,7 @@ def test_one_query_and_a_view_count_people_too(con: duckdb.DuckDBPyConnection) -
         )
         assert own.execute("select * from public").fetchall()
         assert [column[0] for column in own.description] == ["age"]
-        with pytest.raises(sqlanon.SqlanonError, match="k = 4 is illegal in who"):
+        with pytest.raises(sqlanon.SqlanonError, match="k = 4 is impossible for who"):
             own.execute("create anonymized view more as from visits options (quasi = [age], k = 4, entity = who)")
 
 
@@ -136,7 +136,7 @@ def test_rows_may_have_a_value_more_often_than_people(con: duckdb.DuckDBPyConnec
                 "(2, 'cold'), (3, 'leg'), (4, 'eye')) as t(who, d)")  # fmt: skip
     release = sqlanon.anonymize(con, "often", quasi=["age"], k=4, entity="who", sensitive=["d"], l=4)
     assert release.proof.models["l"] == {"d": 4}
-    assert release.verify().models["l"] == {"d": 2}  # of rows, which is all that is printed, and no broken promise
+    assert release.verify().models["l"] == {"d": 2}  # of rows, which is all that is released, and no broken promise
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_rows_may_have_a_value_more_often_than_people(con: duckdb.DuckDBPyConnec
         ({"entity": "patien"}, "Did you mean 'patient'"),
         ({"entity": "age"}, "cannot be in quasi"),
         ({"entity": 3}, "entity must be a column's name"),
-        ({"entity": "patient", "k": 31}, "the whole table, is 30"),
-        ({"entity": "patient", "method": "nonhomogeneous"}, "entity is no option"),
+        ({"entity": "patient", "k": 31}, "the whole table only reaches 30"),
+        ({"entity": "patient", "method": "nonhomogeneous"}, "entity does not apply"),
         ({"entity": "maybe"}, "NULL in some rows"),
     ],
 )

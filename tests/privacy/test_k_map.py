@@ -1,4 +1,4 @@
-"""k-map: every printed class covers k people of the population, in every way in, and what does not go with it."""
+"""k-map: every released class covers k people of the population, in every way in, and what does not go with it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_check_macro_counts_as_plain_python_does(con: Con, seed: int, k: int
 def test_a_tampered_release_no_longer_verifies(con: Con) -> None:
     release = sqlanon.anonymize(con, "sick", QUASI, 20, population="voters", name="public")
     con.execute("update public set age = '25', zip = '4315'")
-    with pytest.raises(BrokenPromiseError, match=r"A printed class covers only \d+ people of the population, k is 20"):
+    with pytest.raises(BrokenPromiseError, match=r"A released class covers only \d+ people of the population, k is 20"):
         release.verify()
 
 
@@ -110,7 +110,7 @@ def test_rows_that_the_population_lacks_count_as_people_and_are_told(
     with caplog.at_level(logging.WARNING, "sqlanon"):
         release = sqlanon.anonymize(con, "sick", QUASI, 3, population="from voters", keep=["diagnosis"])
     assert release.proof.outside_population == 1
-    assert "The population lacks 1 of the source's rows" in caplog.text
+    assert "1 of the source's rows are not in the population" in caplog.text
 
 
 def test_null_is_a_value_of_the_population_too(con: Con) -> None:
@@ -150,7 +150,7 @@ def test_the_option_works_in_statements_toml_and_on_the_command_line(tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"l": 2, "sensitive": ["diagnosis"]}, "population does not go with what is asked of sensitive columns"),
+        ({"l": 2, "sensitive": ["diagnosis"]}, "population does not go with a model of sensitive columns"),
         ({"max_suppression": 0.1}, "population does not go with max_suppression"),
         ({"represent": "center"}, "population does not go with represent = 'center'"),
         ({"method": "nonhomogeneous"}, "population does not go with method = 'nonhomogeneous'"),

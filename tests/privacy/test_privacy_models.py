@@ -105,14 +105,14 @@ def test_a_release_that_was_tampered_with_no_longer_verifies(shared: Con, asked:
         "update kept set age = 'other', occupation = 'Sales' where rowid in "
         f"(select rowid from kept semi join ({largest}) using (age, education, sex) limit 4)"
     )
-    with pytest.raises(BrokenPromiseError, match=f"A printed class reaches ({'|'.join(asked)}) = .* in occupation"):
+    with pytest.raises(BrokenPromiseError, match=f"A released class reaches ({'|'.join(asked)}) = .* in occupation"):
         release.verify()
 
 
 def test_a_core_that_breaks_t_is_stopped_by_the_query_itself(shared: Con, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlanon.udfs.solve.repair", lambda problem, groups, report: groups)
     with pytest.raises(
-        duckdb.InvalidInputException, match=r"A printed class reaches t = 0\.\d+ in occupation, t is 0\.2"
+        duckdb.InvalidInputException, match=r"A released class reaches t = 0\.\d+ in occupation, t is 0\.2"
     ):
         shared.execute(
             f"from anon.anonymize('adult', quasi := {QUASI}, k := 4, method := 'kacpc', "
@@ -122,11 +122,11 @@ def test_a_core_that_breaks_t_is_stopped_by_the_query_itself(shared: Con, monkey
 
 def test_what_the_whole_table_lacks_is_refused_with_the_best_that_it_has(shared: Con) -> None:
     distinct = value(shared, "select count(distinct occupation) from adult")
-    with pytest.raises(DataError, match=f"distinct_l = 99 is illegal in occupation: the largest .* is {distinct}\\."):
+    with pytest.raises(DataError, match=f"distinct_l = 99 is impossible for occupation: .* only reaches {distinct}\\."):
         sqlanon.anonymize(shared, "adult", QUASI, 4, sensitive=["occupation"], distinct_l=99)
     most = value(shared, "select max(n) / sum(n) from (select count(*) as n from adult group by salary_class)")
     smallest = f"{math.ceil(most * 1e4) / 1e4:g}"
-    with pytest.raises(DataError, match=f"alpha = 0.1 is illegal in salary_class: the smallest .* is {smallest}\\."):
+    with pytest.raises(DataError, match=f"alpha = 0.1 is impossible for salary_class: .* only reaches {smallest}\\."):
         sqlanon.anonymize(shared, "adult", QUASI, 4, sensitive=["salary_class"], alpha=0.1)
 
 
@@ -134,7 +134,9 @@ def test_several_columns_are_kept_from_those_who_know_the_others_unless_told_oth
     with sqlanon.connect() as con:
         # Whoever knows a tells b: always the same.
         con.execute("create table t as select i as age, i % 2 as a, i % 2 as b, i % 3 as c from range(60) r(i)")
-        with pytest.raises(DataError, match=r"l = 2 is illegal in a: .*is 1 to whoever .* several = 'separate'"):
+        with pytest.raises(
+            DataError, match=r"l = 2 is impossible for a: .*only reaches 1 for somebody .* several = " r"'separate'"
+        ):
             sqlanon.anonymize(con, "t", ["age"], 4, sensitive=["a", "b"], l=2)
         separate = sqlanon.anonymize(con, "t", ["age"], 4, sensitive=["a", "b"], l=2, several="separate")
         assert separate.proof.models["l"] == {"a": 2, "b": 2}
@@ -268,7 +270,7 @@ def test_a_sensitive_column_of_which_nothing_is_asked_is_warned_about(
     path.write_text("age,ill\n" + "1,flu\n" * 5 + "9,flu\n" * 3 + "9,gout\n" * 2)
     with sqlanon.connect() as con, caplog.at_level(logging.WARNING, "sqlanon"):
         sqlanon.anonymize(con, str(path), ["age"], 5, sensitive=["ill"])
-        assert "'ill', such as l or t: in 1 of 2 classes, with 5 of 10 rows, all have the same value" in caplog.text
+        assert "'ill': in 1 of 2 classes (5 of 10 rows) everyone has the same value" in caplog.text
         assert "flu" not in caplog.text
         caplog.clear()
         sqlanon.anonymize(con, str(path), ["age"], 5, sensitive=["ill"], name="public")
@@ -278,7 +280,7 @@ def test_a_sensitive_column_of_which_nothing_is_asked_is_warned_about(
         sqlanon.anonymize(con, str(path), ["age"], 5, sensitive=["ill"], distinct_l=1)
         assert not caplog.records
     assert main(["anonymize", str(path), "--quasi", "age", "--sensitive", "ill"]) == 0
-    assert "sqlanon: Nothing is asked of sensitive column 'ill'" in capsys.readouterr().err
+    assert "sqlanon: No l or t is set for sensitive column 'ill'" in capsys.readouterr().err
 
 
 def test_the_command_line_asks_for_models_and_checks_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,7 +295,7 @@ def test_the_command_line_asks_for_models_and_checks_them(tmp_path: Path, capsys
     assert found["reached"]["distinct_l"] == {"ill": 3}
     assert found["holds"] is True
     assert main(["check", str(path), "--k", "1", "--quasi", "age", "--sensitive", "ill", "--delta", "1"]) == 1
-    assert "delta = inf (asked 1) in ill" in capsys.readouterr().out
+    assert "delta = inf (required: 1) in ill" in capsys.readouterr().out
     assert main(["check", str(path), "--quasi", "age", "--sensitive", "ill", "--delta", "1", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["reached"]["delta"] == {"ill": "infinity"}
 
@@ -308,8 +310,8 @@ def test_the_command_line_asks_for_models_and_checks_them(tmp_path: Path, capsys
         ({"t_distance": "far"}, "one of equal, ordered, hierarchical"),
         ({"several": "both"}, "one of strict, separate"),
         ({"sensitive": (), "delta": 1}, "delta needs a sensitive column"),
-        ({"method": "anatomy", "l": 2, "t": 0.5}, "anatomy keeps l and no other model: leave t out"),
-        ({"method": "nonhomogeneous", "t": 0.5}, "nonhomogeneous promises nothing of sensitive values"),
+        ({"method": "anatomy", "l": 2, "t": 0.5}, "anatomy enforces l and no other model. Leave out t"),
+        ({"method": "nonhomogeneous", "t": 0.5}, "nonhomogeneous promises nothing about sensitive values"),
     ],
 )
 def test_a_model_out_of_range_is_refused(options: dict[str, Any], message: str) -> None:

@@ -301,13 +301,13 @@ def test_a_core_that_breaks_k_is_caught_on_the_printed_values_and_nothing_is_sto
     con: Con, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(methods.METHODS, "auto", dataclasses.replace(METHODS["auto"], cluster=everybody_alone))
-    with pytest.raises(duckdb.Error, match="A printed class holds only 1 rows, k is 4: nothing is released"):
+    with pytest.raises(duckdb.Error, match="A released class has only 1 rows, k is 4: nothing is released"):
         con.execute(f"create table pub as from {BY_SEX_AND_AGE}")
-    with pytest.raises(duckdb.Error, match="A printed class holds only 1 rows"):
+    with pytest.raises(duckdb.Error, match="A released class has only 1 rows"):
         rows(con, f"select count(*) from {BY_SEX_AND_AGE}")
-    with pytest.raises(duckdb.Error, match="A printed class holds only 1 rows"):
+    with pytest.raises(duckdb.Error, match="A released class has only 1 rows"):
         rows(con, f"select diagnosis from {BY_SEX_AND_AGE} where diagnosis = 'Asthma' limit 1")
-    with pytest.raises(BrokenPromiseError, match="A printed class holds only 1 rows"):
+    with pytest.raises(BrokenPromiseError, match="A released class has only 1 rows"):
         sqlanon.anonymize(con, "patients", quasi=["age", "sex"], k=4, name="pub")
     assert rows(con, "select table_name from duckdb_tables() where table_name = 'pub'") == []
     assert rows(con, "select name from anon.releases") == []

@@ -46,7 +46,7 @@ def test_two_releases_by_different_columns_break_k_together_and_that_is_warned_a
     make(con, "by_age", ["age"])
     assert "Together" not in caplog.text
     make(con, "by_zip", ["zip"])
-    assert "Together with 'by_age' of the same source, 'by_zip' leaves 36 of 36 people looked at" in caplog.text
+    assert "Together with 'by_age' of the same source, 'by_zip' leaves 36 of 36 people with fewer than" in caplog.text
     assert rows(con, "from anon.audit('people')") == [
         (["by_age", "by_zip"], 3, 2, 36, 36, {"illness": 1}, "BROKEN", None)
     ]
@@ -73,7 +73,7 @@ def test_strict_refuses_what_breaks_k_together_and_stores_nothing(con: Con) -> N
     make(con, "by_age", ["age"], strict=True)
     before = rows(con, "select table_name from duckdb_tables() order by all")
     for name in ("by_zip", None):
-        with pytest.raises(BrokenPromiseError, match="strict is asked for: nothing was stored"):
+        with pytest.raises(BrokenPromiseError, match="strict is set, so nothing was stored"):
             make(con, name, ["zip"], strict=True)
     assert rows(con, "select table_name from duckdb_tables() order by all") == before
     assert rows(con, "select name from anon.releases") == [("by_age",)]

@@ -96,10 +96,10 @@ CASES = {
     "a weight for another column": Case(
         "weights names 'name', which is not in quasi", options={"weights": {"name": 1}}
     ),
-    "NULL alone": Case("Column 'nothing' holds only NULL", DataError, options={"quasi": ["nothing"]}),
-    "not a number": Case("Column 'nan' holds NaN or infinite values", DataError, options={"quasi": ["nan"]}),
-    "infinity": Case("Column 'endless' holds NaN or infinite values", DataError, options={"quasi": ["endless"]}),
-    "a date without end": Case("Column 'forever' holds NaN or infinite", DataError, options={"quasi": ["forever"]}),
+    "NULL alone": Case("Column 'nothing' has only NULLs", DataError, options={"quasi": ["nothing"]}),
+    "not a number": Case("Column 'nan' has NaN or infinite values", DataError, options={"quasi": ["nan"]}),
+    "infinity": Case("Column 'endless' has NaN or infinite values", DataError, options={"quasi": ["endless"]}),
+    "a date without end": Case("Column 'forever' has NaN or infinite", DataError, options={"quasi": ["forever"]}),
     "a nearly unique kept column": Case("Kept column 'name' is nearly unique", DataError, options={"keep": ["name"]}),
     "a hostile name that is not there": Case(
         r"""Column 'a "b'c"; drop table people; --' is not in""",
@@ -109,7 +109,7 @@ CASES = {
     "a name of spaces": Case("Column '  ' is not in", CatalogError, options={"quasi": ["  "]}),
     "a Unicode name that is not there": Case("Column 'größe' is not in", CatalogError, options={"quasi": ["größe"]}),
     "two printed columns of one name": Case(
-        "would print two columns called 'age_min'", options={"ranges": "columns", "keep": ["age_min"]}
+        "would release two columns called 'age_min'", options={"ranges": "columns", "keep": ["age_min"]}
     ),
 }
 

@@ -188,7 +188,7 @@ def test_what_is_not_known_is_null_or_left_out(hospital: Con, out: Path) -> None
 @pytest.mark.parametrize("file", FORMATS)
 def test_nothing_is_overwritten_unless_told(hospital: Con, made: sqlanon.Release, out: Path, file: str) -> None:
     (out / file).write_text("precious")
-    with pytest.raises(CatalogError, match="exists already: nothing is overwritten"):
+    with pytest.raises(CatalogError, match="already exists"):
         made.publish(out / file)
     assert files(out) == {file: b"precious"}
     made.publish(out / file, replace=True)
@@ -223,7 +223,7 @@ def test_an_interrupt_at_any_stage_leaves_the_folder_as_it_was(
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("(select * from {table} limit 3)", "A printed class holds only"),
+        ("(select * from {table} limit 3)", "A released class has only"),
         ("(from {table} union all from {table})", "does not read back as the release"),
     ],
 )
@@ -256,7 +256,7 @@ def test_a_file_that_comes_meanwhile_is_not_overwritten(
         put(draft, target, replace)
 
     monkeypatch.setattr(publishing, "put", late)
-    with pytest.raises(CatalogError, match="has come meanwhile"):
+    with pytest.raises(CatalogError, match="was created in the meantime"):
         made.publish(out / "public.csv")
     assert files(out) == {"public.csv": b"precious"}
 
@@ -278,7 +278,7 @@ def test_bad_places_are_refused(hospital: Con, made: sqlanon.Release, out: Path)
     with pytest.raises(CatalogError, match="There is no folder"):
         made.publish(out / "nowhere" / "public.csv")
     (out / "folder.csv").mkdir()
-    with pytest.raises(CatalogError, match="exists already"):
+    with pytest.raises(CatalogError, match="already exists"):
         made.publish(out / "folder.csv", replace=True)
     hospital.execute("begin")
     with pytest.raises(CatalogError, match="COMMIT, then publish"):
@@ -359,7 +359,7 @@ def test_publish_is_a_statement(hospital: Con, out: Path) -> None:
     said = both.execute(f"PUBLISH public TO '{out / 'public.parquet'}'")
     assert [entry[0] for entry in said.description] == ["published", *ABOUT]
     assert said.fetchall()[0][1:4] == ("k-anonymity, l-diversity", 4, 1.5)
-    with pytest.raises(CatalogError, match="nothing is overwritten"):
+    with pytest.raises(CatalogError, match="already exists"):
         both.execute(f"publish public to '{out / 'public.parquet'}'")
     both.execute(f"publish public to '{out / 'public.parquet'}' replace; select 1")
     with pytest.raises(CatalogError, match=r"Unknown release 'pubic'.*Did you mean 'public'"):
@@ -373,7 +373,7 @@ def test_publish_is_a_command(hospital: Con, out: Path, capsys: pytest.CaptureFi
     assert main(command) == 0
     assert "verified on the file: k-anonymity, l-diversity, 200 rows" in capsys.readouterr().err
     assert main(command) == 2
-    assert "nothing is overwritten" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main([*command, "--replace", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == ABOUT
     assert len(read(out / "public.csv")) == 200

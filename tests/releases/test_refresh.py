@@ -151,7 +151,7 @@ def test_a_query_and_pseudonyms_are_refreshed_with_the_key_of_the_view(con: Con)
     add(con, [(30, "a", "flu"), (31, "a", "gout"), (32, "a", "flu")])
     with pytest.raises(PolicyError, match="needs a key"):
         sqlanon.refresh(con, "pub")
-    with pytest.raises(PolicyError, match="key is another one"):
+    with pytest.raises(PolicyError, match="key is not the one"):
         sqlanon.refresh(con, "pub", key=os.urandom(32))
     assert counts(sqlanon.refresh(con, "pub", key=key)) == (3, 0, 0, 0)
     assert not before - Counter(rows(con, "from pub"))

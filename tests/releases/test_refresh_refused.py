@@ -29,10 +29,10 @@ def people(con: Con) -> None:
         ("alter table people drop column zip", "Column 'zip' is not in 'people'"),
         ("alter table people alter age type varchar", "was INTEGER when 'pub' was made and is VARCHAR now"),
         ("drop table people", "Table 'people' does not exist"),
-        ("delete from people", "Nobody of 'pub' is left in its source"),
+        ("delete from people", "Nobody in 'pub' is still in its source"),
         ("update {storage} set illness = 'changed'", "are not those that were released"),
         ("drop view pub; create table pub as select 1", "is not the release"),
-        ("delete from anon.release_members", "made by a sqlanon that could not refresh"),
+        ("delete from anon.release_members", "made by a version of sqlanon that could not refresh"),
     ],
 )
 def test_what_cannot_be_refreshed_says_why_and_stays_as_it_is(con: Con, change: str, message: str) -> None:
@@ -66,7 +66,7 @@ def test_a_newcomer_missing_in_the_hierarchy_is_an_error_that_names_the_way_to_s
 def test_tables_and_methods_without_classes_are_refused(con: Con) -> None:
     add(con, SIX)
     make(con, name="snapshot", kind="table")
-    with pytest.raises(CatalogError, match="'snapshot' is a table, a snapshot"):
+    with pytest.raises(CatalogError, match="'snapshot' is a table, which is a snapshot"):
         sqlanon.refresh(con, "snapshot")
     make(con, name="own", method="nonhomogeneous", sensitive=[])
     with pytest.raises(CatalogError, match="its groups, of nonhomogeneous, cannot be added to"):
@@ -113,7 +113,7 @@ def test_a_broken_promise_changes_nothing(con: Con, monkeypatch: pytest.MonkeyPa
 
     def breaks_when_stored(con: Con, relation: str, *rest: Any) -> Any:
         if stored in relation:
-            raise BrokenPromiseError("A printed class holds only 1 rows, k is 3")
+            raise BrokenPromiseError("A released class has only 1 rows, k is 3")
         return real(con, relation, *rest)
 
     monkeypatch.setattr(refresh, "prove", breaks_when_stored)

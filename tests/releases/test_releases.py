@@ -70,7 +70,7 @@ def test_a_release_is_a_data_frame_too(con: Con) -> None:
 @pytest.mark.parametrize("other", KINDS)
 def test_replacing_leaves_one_release_of_the_name_and_nothing_of_the_old_one(con: Con, kind: str, other: str) -> None:
     make(con, name="pub", kind=kind)
-    with pytest.raises(CatalogError, match="'Pub' exists already"):
+    with pytest.raises(CatalogError, match="'Pub' already exists"):
         make(con, name="Pub", kind=other)
     make(con, name="Pub", kind=other, k=8, replace=True)
     assert rows(con, "select k, kind from anon.releases") == [(8, other)]
@@ -282,10 +282,10 @@ def test_verify_counts_again_and_notices_a_changed_table(con: Con, kind: str | N
     table = storage(con) if kind == "view" else made.table
     assert made.verify() == made.proof
     con.execute(f"update {table} set age = '99' where rowid = (select min(rowid) from {table})")
-    with pytest.raises(BrokenPromiseError, match="A printed class holds only 1 rows, k is 4"):
+    with pytest.raises(BrokenPromiseError, match="A released class has only 1 rows, k is 4"):
         made.verify()
     con.execute(f"delete from {table}")
-    with pytest.raises(BrokenPromiseError, match="holds only 0 rows"):
+    with pytest.raises(BrokenPromiseError, match="has only 0 rows"):
         made.verify()
 
 

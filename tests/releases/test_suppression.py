@@ -126,7 +126,7 @@ def test_a_share_is_between_0_and_1(value: object) -> None:
 @pytest.mark.parametrize("method", ["nonhomogeneous", "anatomy"])
 def test_methods_that_print_every_row_refuse_it(method: str) -> None:
     options = {"sensitive": ["diagnosis"], "l": 2} if method == "anatomy" else {}
-    with pytest.raises(PolicyError, match=f"max_suppression is no option of {method}"):
+    with pytest.raises(PolicyError, match=f"max_suppression does not apply to {method}"):
         sqlanon.Policy(quasi=("age",), method=method, max_suppression=0.1, **options)
 
 

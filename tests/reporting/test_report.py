@@ -45,7 +45,7 @@ def test_the_report_is_one_small_file_that_names_what_holds(con: duckdb.DuckDBPy
     page = path.read_text(encoding="utf-8")
     text = text_of(page)
     assert "Every row is one of at least 4 that look the same in age, zip and sex." in text
-    assert "Also asked for, and kept: l = 2 in diagnosis." in text
+    assert "Also required, and satisfied: l = 2 in diagnosis." in text
     for title in ("What survived", "Who could be found again", "What this does not protect from", "The policy"):
         assert f"<h2>{title}</h2>" in page
     assert len(page) < 300_000
@@ -93,9 +93,9 @@ def test_a_source_that_is_not_as_it_was_is_not_shown(con: duckdb.DuckDBPyConnect
     con.execute("delete from patients where age < 30")
     changed = facts_of_release(release)
     assert (changed.columns, changed.curve, changed.rows_in) == ((), (), None)
-    assert "The source has other rows now" in html_page(changed)
+    assert "The source has changed since" in html_page(changed)
     con.execute("drop table patients")
-    assert "The source is no longer there" in html_page(facts_of_release(release))
+    assert "The source no longer exists" in html_page(facts_of_release(release))
 
 
 def test_a_source_that_is_a_query_is_not_told(con: duckdb.DuckDBPyConnection) -> None:
@@ -148,7 +148,7 @@ def test_nulls_dates_and_strange_names_are_shown(con: duckdb.DuckDBPyConnection)
 def test_a_table_that_breaks_its_promise_is_said_to(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     path = sqlanon.report(con, "patients", QUASI, tmp_path / "raw.html", 4, sensitive=["diagnosis"])
     text = text_of(path.read_text(encoding="utf-8"))
-    assert "This table does not keep what was asked: k is 1, asked was 4." in text
+    assert "This table does not satisfy what was required: k is 1, required was 4." in text
     assert "16 rows are in classes of fewer than 4." in text
     assert "Some released rows" not in text
     assert "FROM patients GROUP BY age, zip, sex" in text
@@ -301,7 +301,7 @@ def test_people_are_counted_where_the_policy_counts_them(con: duckdb.DuckDBPyCon
     con.execute("insert into visits from visits")
     options = {"quasi": QUASI, "k": 4, "sensitive": ["diagnosis"], "entity": "who", "l": 1.5}
     hidden = facts_of_release(sqlanon.anonymize(con, "visits", **options), curve=False)
-    assert "every class had those of 4 or more" in hidden.notes[0]
+    assert "every class had at least 4 people" in hidden.notes[0]
     assert hidden.entity is None
     shown = facts_of_release(sqlanon.anonymize(con, "visits", unsafe_keep=["who"], name="v", **options), curve=False)
     assert shown.claim.startswith("Every person is one of at least 4 who look the same")

@@ -1,4 +1,4 @@
-"""Fuzz sqlanon: whatever is asked of whatever table, there is an answer or a SqlanonError, and no release breaks k.
+"""Fuzz sqlanon: whatever is required of whatever table, there is an answer or a SqlanonError, and no release breaks k.
 
 python tests/robust/fuzz.py --cases 20000 [--seed 0] [--family tables] [--case 17]
 
@@ -193,7 +193,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def check_release(con: sqlanon.Connection, release: sqlanon.Release, size: int) -> None:
-    """Count the printed classes in Python; what the release says of itself is not believed."""
+    """Count the released classes in Python; what the release says of itself is not believed."""
     policy, method = release.policy, METHODS[release.policy.method]
     if policy.entity is None and release.verify() != release.proof:
         raise Wrong("verifying again finds something else")

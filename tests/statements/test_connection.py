@@ -56,7 +56,7 @@ def test_a_table_is_a_table_and_a_view_a_view(people: sqlanon.Connection) -> Non
 
 def test_or_replace_replaces_a_release(people: sqlanon.Connection) -> None:
     people.execute(VIEW)
-    with pytest.raises(CatalogError, match="'pub' exists already"):
+    with pytest.raises(CatalogError, match="'pub' already exists"):
         people.execute(VIEW)
     people.execute(VIEW.replace("create", "create or replace").replace("k = 2", "k = 4"))
     assert ages(people) == [("[21-64]",)] * 4

@@ -1,4 +1,4 @@
-"""The Adult table of paper 004 as a problem: age as numbers, five columns with their hierarchies.
+"""The Adult table of Wang et al. 2022 as a problem: age as numbers, five columns with their hierarchies.
 
 The table, and those of wine and iris, are not in the repository; tests that read them are marked with `needs_data`.
 """

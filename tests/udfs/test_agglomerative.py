@@ -28,7 +28,7 @@ def run(table: Problem, k: int, cost: str = "ncp") -> Groups:
 
 
 def on_a_line(*values: float, counts: list[int] | None = None) -> Problem:
-    """A row for each value, or so many."""
+    """A row for each value, or this many."""
     ranks = np.arange(len(values)).reshape(-1, 1)
     return Problem(ranks, np.array(counts or [1] * len(values)), (Numbers(np.array(values)),), np.ones(1))
 

@@ -84,14 +84,14 @@ def test_only_as_many_rows_are_borrowed_as_are_missing():
 
 
 def test_the_nearest_rows_are_borrowed():
-    # Whatever the centres, 4 and 5 are nearest to the outlier.
+    # Whatever the centers, 4 and 5 are nearest to the outlier.
     numbers = Numbers(np.array([0.0, 1, 2, 3, 4, 5, 1000]))
     table = Problem(np.arange(7).reshape(-1, 1), np.ones(7, dtype=np.int64), (numbers,), np.ones(1))
     assert [(4, 1), (5, 1), (6, 1)] in found(run(table, 3))
 
 
 def test_ties_are_dealt_out_to_the_smaller_group_in_tuple_order():
-    # Six leaves below one root: all but the two centres are ties.
+    # Six leaves below one root: all but the two centers are ties.
     flat = tree([[] for _ in range(6)])
     table = Problem(np.arange(6).reshape(-1, 1), np.ones(6, dtype=np.int64), (flat,), np.ones(1))
     parts = found(run(table, 2, tries=1))
@@ -166,7 +166,7 @@ def test_fewer_parts_are_dealt_where_more_would_not_be_diverse():
 
 def test_an_illegal_l_is_a_data_error_that_says_the_largest():
     table = promise(five(), {"l": 3.0}, is_strict=False)
-    with pytest.raises(DataError, match=r"l = 3 is illegal.*2\.5"):
+    with pytest.raises(DataError, match=r"l = 3 is impossible.*2\.5"):
         run(table, 2)
 
 

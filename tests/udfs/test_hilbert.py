@@ -1,4 +1,4 @@
-"""Hilbert against the numbers of paper 002, against its literal version, and on the Adult table."""
+"""Hilbert against the numbers of Goldberger & Tassa 2010, against its literal version, and on the Adult table."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_curve_takes_62_attributes_and_no_more():
     points = np.eye(62, dtype=np.int64)
     assert len(np.unique(hilbert.curve(points, 1))) == 62
     many = Problem(np.zeros((1, 63), dtype=np.int64), np.ones(1), (Numbers(np.zeros(1)),) * 63, np.ones(63))
-    with pytest.raises(DataError, match="up to 62 quasi-identifiers, and there are 63"):
+    with pytest.raises(DataError, match="up to 62 quasi-identifiers, but there are 63"):
         run(many, 1)
 
 

@@ -47,7 +47,7 @@ def test_a_frequent_tuple_is_dealt_out_to_several_groups():
 
 
 def test_rows_left_over_join_the_nearest_centre():
-    # Centres are 0 and then 1, which takes 2; the last row is nearer to the centre 1.
+    # Centers are 0 and then 1, which takes 2; the last row is nearer to the center 1.
     assert literal.as_dicts(run(on_a_line(2, 1, 1, 1), 2))[0] == [{0: 2}, {1: 1, 2: 1, 3: 1}]
 
 

@@ -101,7 +101,7 @@ def two_values(zeros: int, ones: int, asked: float) -> Problem:
 def test_adult_is_1_3295_diverse_and_more_is_illegal():
     assert largest_l(two_values(11208, 34014, 1.0)) == pytest.approx(1.3295, abs=5e-5)
     check_legal(two_values(11208, 34014, 1.3295))
-    with pytest.raises(DataError, match=r"l = 1\.33 is illegal.* 1\.3295"):
+    with pytest.raises(DataError, match=r"l = 1\.33 is impossible.* 1\.3295"):
         run(two_values(11208, 34014, 1.33), 10)
 
 

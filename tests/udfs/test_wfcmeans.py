@@ -53,8 +53,8 @@ def by_hand() -> Problem:
 
 
 def test_an_example_by_hand():
-    # With the centres (0, 0) and (8, 10) and weights 1/2, row 1 differs by .145 and .305, row 3 by .625 and .145.
-    # The new centres are (.1, .25) and (.9, .75), the middle is (.5, .5): e = .04 and .25, f = .64 and .25, and the
+    # With the centers (0, 0) and (8, 10) and weights 1/2, row 1 differs by .145 and .305, row 3 by .625 and .145.
+    # The new centers are (.1, .25) and (.9, .75), the middle is (.5, .5): e = .04 and .25, f = .64 and .25, and the
     # shares of f / e are 16/17 and 1/17. The weights go half way to them, twice, as the second turn changes nothing.
     groups = run(by_hand(), 2, Draw(0, 2))
     assert literal.as_dicts(groups)[0] == [{0: 1, 1: 1}, {2: 1, 3: 1}]
@@ -173,7 +173,7 @@ def numbers_of(name: str) -> tuple[Floats, Any, Problem, Any]:
 
 
 def error_of_centres(name: str, seeds: int, **parameters: Any) -> Floats:
-    """The 1-NN error (section 3.2) at k = 3 when rows are printed as the centres of their classes."""
+    """The 1-NN error (section 3.2) at k = 3 when rows are released as the centers of their classes."""
     features, labels, table, place = numbers_of(name)
     errors = []
     for seed in range(seeds):

@@ -203,7 +203,7 @@ class Clusters:
         self.most = [often.max(axis=0) for often in self.often]
 
     def sweep(self, visits: list[tuple[int, Members]], floor: int, passes: int, tell: Tell) -> None:
-        """Steps 4 to 13 of Algorithm 2, for so many copies of a tuple in some clusters at a time.
+        """Steps 4 to 13 of Algorithm 2, for this many copies of a tuple in some clusters at a time.
 
         A cluster of `floor` rows or fewer keeps them.
         """

@@ -1,7 +1,7 @@
 """Sequential clustering: rows move, one at a time, to the cluster where they cost least.
 
 Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010: Algorithm 1 of
-section 6.3 and, where l is asked for, Algorithms 2 and 3 of section 7. The measures are in costs.py.
+section 6.3 and, where l is required, Algorithms 2 and 3 of section 7. The measures are in costs.py.
 
 Time O(E n d / k) for each pass and memory O(V n / k) for n rows in E distinct tuples with d attributes and V ranks in
 all, times the number of sensitive values where the cost looks at them. Good at low loss, by whatever measure is asked
@@ -16,7 +16,7 @@ Decided where the paper is silent or misprinted:
 - Rows are visited in a random order: one by one in the first pass, and then tuple by tuple. The copies of a tuple are
   visited one after another, cluster by cluster, which takes little more time than one of them; each is moved by
   itself. On Adult with k = 50, GCP is 0.094 and 0.095 for two seeds, and 0.100 for one tuple by tuple in rank order.
-- Of pairs of small clusters equally close, the first is united; the union takes the place of its first part.
+- Of pairs of small clusters equally close, the first is merged; the union takes the place of its first part.
 - ending = 'better' (default): after the paper's ending, more passes in which no cluster falls below k rows, and those
   of 2k rows or more are split. On Adult that lowers the loss by a tenth (GCP 0.0316 for 0.0355 at k = 10, 0.095 for
   0.105 at k = 50); 'paper' leaves it out.
@@ -60,7 +60,7 @@ def cluster(
     start: str = "coarser",
     ending: str = "better",
 ) -> Groups:
-    """Algorithm 2, which is Algorithm 1 where no l is asked for; the best of several restarts."""
+    """Algorithm 2, which is Algorithm 1 where no l is required; the best of several restarts."""
     problem.need_rows(k)
     table = Table(problem, cost, mi_weight)
     if table.is_diverse:
@@ -186,21 +186,19 @@ METHOD = Method(
     name="sequential",
     paper="Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010",
     cost="O(E n d / k) time for each pass, O(V n / k) memory for n rows in E distinct tuples with V values in all",
-    use="the lowest loss, by a measure of your choice; l-diversity as it goes",
+    use="the lowest loss, by a measure of your choice; enforces l-diversity along the way",
     cluster=cluster,
     parameters=(
-        Parameter(
-            "cost", "ncp", "the measure to keep low; pmi and wmi look at the first sensitive column", choices=COSTS
-        ),
+        Parameter("cost", "ncp", "the measure to minimize; pmi and wmi use the first sensitive column", choices=COSTS),
         Parameter("mi_weight", 0.5, "wmi: the weight of MI; PMI has the rest", high=1.0),
-        Parameter("first_share", 0.5, "clusters start with so many times k rows: the paper's α", high=2.0),
+        Parameter("first_share", 0.5, "clusters start with this many times k rows: the paper's α", high=2.0),
         Parameter("omega", 1.5, "clusters of more than omega k rows are split", low=1.0, high=2.0),
-        Parameter("restarts", 1, "start so many times and keep the best", low=1, is_whole=True),
-        Parameter("passes", 40, "visit all rows so many times at most", low=1, is_whole=True),
+        Parameter("restarts", 1, "number of starts, of which the best is kept", low=1, is_whole=True),
+        Parameter("passes", 40, "maximum number of passes over all rows", low=1, is_whole=True),
         Parameter(
             "start",
             "coarser",
-            "first clusters not l-diverse: take larger ones, or give up",
+            "if the first clusters are not l-diverse: use larger ones, or give up",
             choices=("coarser", "paper"),
         ),
         Parameter(

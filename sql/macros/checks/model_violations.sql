@@ -1,5 +1,5 @@
--- A row is one class of t that reaches less of a model than asked, or more where less is better: its quasi-identifier
--- values and what it reaches, the worst first. No row: t keeps the model.
+-- A row is one class of t that reaches less of a model than required, or more if less is better: its quasi-identifier
+-- values and what it reaches, the worst first. No rows: t satisfies the model.
 create or replace macro anon.model_violations(
     t, quasi, sensitive, model, asked, c := 1, distance := 'equal', hierarchy := null
 ) as table (

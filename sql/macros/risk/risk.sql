@@ -1,9 +1,9 @@
--- A row is one measure of how easily the people of t, as it is printed, are found again; all are shares or counts, and NULL
--- is a value of its own. f is the size of a row's class in t, F in the population (f where none is given, whose classes must
--- be printed as t's are). Prosecutor: the attacker knows that the person is in t. Journalist: only that the person is in
--- the population. Marketer: any people will do. El Emam & Dankar, Protecting privacy using k-anonymity, JAMIA 2008;
--- El Emam, Guide to the De-Identification of Personal Health Information, 2013, whose pRb, pRc, jRb, jRc, mR1 and mR2 these
--- are; ARX names them so too; sdcMicro's individual risk without weights is 1 / f.
+-- A row is one measure of how easily the people in t can be found again; all are shares or counts, and NULL
+-- is a value of its own. f is the size of a row's class in t, F in the population (f if none is given), which must be
+-- generalized in the same way as t. Prosecutor: the attacker knows that the person is in t. Journalist: only that the
+-- person is in the population. Marketer: any people will do. El Emam & Dankar, Protecting privacy using k-anonymity,
+-- JAMIA 2008; El Emam, Guide to the De-Identification of Personal Health Information, 2013, whose pRb, pRc, jRb, jRc,
+-- mR1 and mR2 these are; ARX names them so too; sdcMicro's individual risk without weights is 1 / f.
 create or replace macro anon.risk(t, quasi, population := null) as table (
     with classes as materialized (
         select size, people

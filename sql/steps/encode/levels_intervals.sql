@@ -1,6 +1,6 @@
 -- A row is one number at one level: the interval of that level's width that holds it, cut where coding begins. Numbers
--- and bounds are compared as they are printed, so that a label always holds its numbers; wider intervals count in whole
--- narrow ones, so that levels always nest.
+-- and bounds are compared as they are released, so that a label always holds its numbers; wider intervals count in
+-- whole narrow ones, so that levels always nest.
 with divided as (
     select rank, cast(cast(value as varchar) as double) as number, floor((number - __anchor__) / __narrowest__) as guess
     from __domain__

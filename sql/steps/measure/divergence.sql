@@ -1,4 +1,4 @@
--- One row: the Kullback-Leibler divergence, in bits, of what is printed from the source; NULL where there are too many
+-- One row: the Kullback-Leibler divergence, in bits, of what is released from the source; NULL where there are too many
 -- classes and tuples to compare.
 -- Reads: boxes, encoded.
 select sqlanon_divergence(

@@ -1,6 +1,6 @@
--- One row for a sensitive column: over the printed classes, the rows that are not of their class's most frequent value
+-- One row for a sensitive column: over the released classes, the rows that are not of their class's most frequent value
 -- (all, if suppressed or left out), and the mean and smallest entropy (bits) and the smallest 1 / share of the most
--- frequent value of what is printed.
+-- frequent value of what is released.
 -- Reads: printed.
 select
     __sensitive__ as sensitive,

@@ -1,5 +1,5 @@
 -- One row for an attribute and a sensitive column: the sums over rows of log2 Pr(sensitive value), of the same given
--- what is printed, and given the original value. Probabilities are those of the source.
+-- what is released, and given the original value. Probabilities are those of the source.
 -- Reads: printed.
 with joint as (
     __joint__

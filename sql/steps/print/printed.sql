@@ -1,4 +1,4 @@
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, __labels__
 from __ranges_with_labels__

@@ -1,4 +1,4 @@
--- A row is one group and the centre that is printed for each of its attributes; suppressed rows print none.
+-- A row is one group and the center that is released for each of its attributes; suppressed rows print none.
 -- Reads: members.
 with groups as (
     select distinct group_id

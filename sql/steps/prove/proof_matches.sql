@@ -1,5 +1,5 @@
--- One row: the least number of records that a printed row may stand for, or of rows that a record may stand behind,
--- and how many different rows are printed. Read from the printed labels, against the tuples of the source.
+-- One row: the least number of records that a released row may stand for, or of rows that a record may stand behind,
+-- and how many different rows are released. Read from the released labels, against the tuples of the source.
 -- Reads: boxes, encoded.
 select
     sqlanon_matches(

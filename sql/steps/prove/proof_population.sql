@@ -1,5 +1,5 @@
--- One row: the least number of people of the population that a printed class covers, and how many classes and rows there
--- are. Read from the printed labels, against the tuples of the population.
+-- One row: the least number of people of the population that a released class covers, and how many classes and rows
+-- there are. Read from the released labels, against the tuples of the population.
 -- Reads: boxes, encoded.
 select
     sqlanon_inside(

@@ -1,4 +1,4 @@
--- A row is one printed class: its rows and, for each attribute, the ranks that it covers.
+-- A row is one released class: its rows and, for each attribute, the ranks that it covers.
 -- Reads: printed.
 with classes as (
     select __labels__, count(*) as rows, __is_suppressed__ as is_suppressed

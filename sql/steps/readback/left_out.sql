@@ -1,4 +1,4 @@
--- A row is a row of the source that the release lacks, as its sensitive values say: suppressed without being printed.
+-- A row is a row of the source that the release lacks, as its sensitive values say: suppressed without being released.
 -- Reads: printed_rows, source.
 select __columns__
 from (

@@ -1,6 +1,6 @@
--- A row is one printed cell or range of cells of an attribute without a hierarchy: how many rows print it, and the share
--- of the whole range that one of them has lost. What lies beyond the values is not counted, so nothing loses more than
--- *, which has lost everything.
+-- A row is one released cell or range of cells of an attribute without a hierarchy: how many rows print it, and the
+-- share of the whole range that one of them has lost. What lies beyond the values is not counted, so nothing loses more
+-- than *, which has lost everything.
 -- Reads: printed.
 select
     __column__ as attribute,

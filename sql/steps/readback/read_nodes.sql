@@ -1,4 +1,4 @@
--- A row is one printed label of an attribute with a hierarchy: how many rows print it, and what one of them has lost.
+-- A row is one released label of an attribute with a hierarchy: how many rows print it, and what one of them has lost.
 -- A label that names several nodes counts as the widest.
 -- Reads: printed.
 select

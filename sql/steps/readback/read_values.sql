@@ -1,4 +1,4 @@
--- A row is one printed value or range of an attribute without a hierarchy: how many rows print it, and the share of
+-- A row is one released value or range of an attribute without a hierarchy: how many rows print it, and the share of
 -- the whole range that one of them has lost. * has lost everything. An end that is nobody's value counts as the nearest
 -- one inside if it has a place. Halves, because the whole may be too long for a double.
 -- Reads: printed.

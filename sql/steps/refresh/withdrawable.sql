@@ -1,6 +1,6 @@
--- A row is a cohort from which those who left can be withdrawn: nobody of it stays, or those who left and those who stay are
--- k or more each; and none is among the broken ones, of which a part does not keep what is asked. Whoever compares two
--- versions then finds everybody among k.
+-- A row is a cohort from which those who left can be withdrawn: nobody of it stays, or those who left and those who
+-- stay are k or more each; and it is not one of the broken ones, of which a part does not satisfy the policy. Whoever
+-- compares two versions then finds everybody in a group of k.
 select __cohort__
 from __members__
 group by __cohort__

@@ -1,5 +1,5 @@
--- One row about an attribute, as lists: the ranks that the source holds with their rows and places, the printed labels with
--- the ranks that they cover and what is lost by each, and the nodes of its hierarchy.
+-- One row about an attribute, as lists: the ranks that the source holds with their rows and places, the released labels
+-- with the ranks that they cover and what is lost by each, and the nodes of its hierarchy.
 select
     (
         select list({'rank': counts.rank, 'rows': counts.rows, 'place': domain.place} order by counts.rank)

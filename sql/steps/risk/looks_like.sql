@@ -1,6 +1,7 @@
--- A row is a column: how many values a sample of it has, and how many of them look like each kind of identifier. NULL and
--- empty text count as no values. Card numbers must pass Luhn's check, IBANs the one modulo 97. Telephone numbers must begin
--- with + or have something between the digits, and be neither dates nor decimals nor postcodes with a hyphen.
+-- A row is a column: how many values a sample of it has, and how many of them look like each kind of identifier. NULL
+-- and empty text count as no values. Card numbers must pass Luhn's check, IBANs the one modulo 97. Telephone numbers
+-- must begin with + or have something between the digits, and be neither dates nor decimals nor zip codes with a
+-- hyphen.
 select
     number,
     count(*) as total,

@@ -1,4 +1,4 @@
--- A row is a person of the source: their ranks and the hashes of what is released as it is, in the source's order.
+-- A row is a person of the source: their ranks and the hashes of what is released unchanged, in the source's order.
 -- Reads: source.
 select __columns__
 from __source_with_ranks__

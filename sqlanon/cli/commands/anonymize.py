@@ -42,32 +42,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="a table of the database, a csv or parquet file, or a SELECT")
     add_database(parser)
     add_quasi(parser)
-    parser.add_argument("--k", type=int, default=5, help="the smallest class that may be printed (default 5)")
+    parser.add_argument("--k", type=int, default=5, help="every class must have at least this many rows (default 5)")
     add_models(parser)
     parser.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
     for role, meaning in (
-        ("sensitive", "released as they are, diversity measured"),
-        ("keep", "released as they are"),
-        ("unsafe-keep", "released as they are even if nearly unique"),
-        ("pseudonymize", "released as keyed hashes"),
+        ("sensitive", "sensitive columns: released unchanged, diversity measured"),
+        ("keep", "other columns to release unchanged"),
+        ("unsafe-keep", "columns to release unchanged even if nearly unique"),
+        ("pseudonymize", "columns to release as keyed hashes"),
     ):
         parser.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
-    parser.add_argument("--entity", metavar="COLUMN", help="whom a row is about: k, l and alpha count people by it")
+    parser.add_argument(
+        "--entity", metavar="COLUMN", help="the column that identifies a person; k, l and alpha then count people"
+    )
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
     parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
     parser.add_argument(
         "--ranges", choices=RANGES, help="numbers as [25-30], as two typed columns, or snapped to a grid"
     )
     parser.add_argument("--grid", action="append", type=pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
-    parser.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
+    parser.add_argument("--represent", choices=REPRESENTATIONS, help="release what covers a class, or its center")
     parser.add_argument("--population", metavar="TABLE", help=POPULATION)
     parser.add_argument(f"--{MAX_SUPPRESSION.name.replace('_', '-')}", type=number, help=MAX_SUPPRESSION.help)
-    parser.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
-    parser.add_argument("--block-size", type=number, help="cluster so many distinct tuples at a time")
+    parser.add_argument("--refine", action="store_true", default=None, help="improve the method's groups by a search")
+    parser.add_argument("--block-size", type=number, help="maximum number of distinct tuples per block")
     parser.add_argument("--seed", type=int, help="the same seed gives the same groups")
     parser.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
     parser.add_argument(
-        "--strict", action="store_true", default=None, help="refuse what breaks k together with other stored releases"
+        "--strict",
+        action="store_true",
+        default=None,
+        help="refuse a release that breaks k together with other stored releases",
     )
     for parameter, methods in _parameters().items():
         kind = {"type": number} if not parameter.choices else {"choices": parameter.choices}
@@ -76,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--name", help="store the release in the database under this name")
     parser.add_argument("--view", action="store_true", help="store it as a view over a stored table")
-    parser.add_argument("--replace", action="store_true", help="replace a stored release of that name")
+    parser.add_argument("--replace", action="store_true", help="replace the stored release of that name")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file"
     )

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("release", help="a stored release of --db, or with --source any table, csv or parquet file")
     add_database(parser)
-    parser.add_argument("--source", help="what a table that is no stored release was made from")
+    parser.add_argument("--source", help="the source of a table that is not a stored release")
     for role in ("quasi", "sensitive", "keep"):
         parser.add_argument(
             f"--{role}", action="append", type=columns, metavar="A,B", help="with --source: its columns"
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranges", choices=RANGES, help="with --source: how numbers are printed")
     parser.add_argument("--other", action="append", metavar="NAME", help="intersect with this release (default: all)")
     parser.add_argument(
-        "--knows", type=int, default=1, metavar="M", help="values that the attacker rules out (default 1)"
+        "--knows", type=int, default=1, metavar="M", help="number of values that the attacker can rule out (default 1)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -15,11 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", nargs="+", help="csv or parquet files, or tables of --db")
     add_database(parser, "the database that has the table; opened read-only")
     add_quasi(parser)
-    parser.add_argument("--k", type=int, default=5, help="rows that every class must have (default 5)")
+    parser.add_argument("--k", type=int, default=5, help="every class must have at least this many rows (default 5)")
     parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
     parser.add_argument("--entity", metavar="COLUMN", help="count people by this column, instead of rows")
     add_models(parser)
-    parser.add_argument("--json", action="store_true", help="print a JSON object for each source, a line each")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per source, each on its own line")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,9 +47,9 @@ def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"source": source, **found.as_dict()}))
     else:
-        print(f"k = {found.k} (asked {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
+        print(f"k = {found.k} (required: {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
         for model, by_column in found.reached.items():
-            asked = f" (asked {found.asked[model]:g})" if model in found.asked else ""
+            asked = f" (required: {found.asked[model]:g})" if model in found.asked else ""
             for column, value in by_column.items():
                 is_empty = value is None
                 print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")

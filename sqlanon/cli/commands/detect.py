@@ -1,4 +1,4 @@
-"""sqlanon detect: which columns and combinations single people out, and a role for each column."""
+"""sqlanon detect: show which columns and combinations single people out, and suggest a role for each column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_database(parser, "the database that has the table; opened read-only")
     parser.add_argument("--size", type=int, default=3, help="how many columns a combination may have (default 3)")
     parser.add_argument(
-        "--share", type=float, default=0.05, help="the unique rows that make it identify (default 0.05)"
+        "--share",
+        type=float,
+        default=0.05,
+        help="list a combination if more than this share of rows is unique in it (default 0.05)",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print one JSON object")
@@ -34,4 +37,4 @@ def run(arguments: argparse.Namespace) -> None:
         else:
             con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=200)
             if found.untested:
-                print(f"{found.untested:,} sets of columns were not tested")
+                print(f"{found.untested:,} combinations of columns were not tested")

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         return actions.add_parser(name, help=help, description=help, epilog=f"Example: {EXAMPLES[name]}")
 
     lists = action("list", "all hierarchies")
-    shows = action("show", "one as a tree")
+    shows = action("show", "show one as a tree")
     drops = action("drop", "remove one")
     for add in (shows, drops):
         add.add_argument("name")
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     way.add_argument("--flat", action="store_true", help="value, * (needs --on)")
     for bound in ("anchor", "below", "above"):
         add.add_argument(f"--{bound}", type=number, help="with --intervals")
-    add.add_argument("--on", metavar="TABLE.COLUMN", help="work a rule out for this column's values")
-    add.add_argument("--replace", action="store_true", help="replace one of that name")
+    add.add_argument("--on", metavar="TABLE.COLUMN", help="apply the rule to this column's values")
+    add.add_argument("--replace", action="store_true", help="replace the hierarchy of that name")
     add_database(add, required=True)
 
 

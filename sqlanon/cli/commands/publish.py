@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="a stored release")
     add_database(parser, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new file")
-    parser.add_argument("--replace", action="store_true", help="replace a file that is there")
+    parser.add_argument("--replace", action="store_true", help="replace an existing file")
     parser.add_argument("--json", action="store_true", help="print what the file says about the release")
 
 

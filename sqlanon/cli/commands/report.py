@@ -18,13 +18,13 @@ from sqlanon.reporting.page import require_writable, write
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("table", help="a stored release of --db, or with --quasi any table, csv or parquet file")
-    add_database(parser, "the database that has it; with --quasi and no --source opened read-only")
+    add_database(parser, "the database that has it; opened read-only with --quasi and without --source")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default report.html)")
-    parser.add_argument("--json", action="store_true", help="print what the page tells as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print the facts of the page as one JSON object")
     curve = parser.add_mutually_exclusive_group()
     limit = f"default: for up to {CURVE_ROWS:,} rows"
     curve.add_argument("--curve", action="store_true", default=None, help=f"draw what another k would cost ({limit})")
-    curve.add_argument("--no-curve", action="store_false", dest="curve", help="leave that out: it takes a run per k")
+    curve.add_argument("--no-curve", action="store_false", dest="curve", help="do not draw it; it takes one run per k")
     for role, meaning in (
         ("quasi", "the quasi-identifiers of a table"),
         ("sensitive", "with --quasi: sensitive columns"),
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _of_release(arguments: argparse.Namespace) -> Facts:
     for option in ("k", "sensitive", "entity", "source", "hierarchy", "ranges", *(option.name for option in ASKED)):
         if getattr(arguments, option) is not None:
-            raise PolicyError(f"--{option.replace('_', '-')} is for tables that are no release: name their --quasi too")
+            raise PolicyError(f"--{option.replace('_', '-')} is only for tables that are not a release: add --quasi")
     if arguments.db is None or not Path(arguments.db).is_file():
         hint = "name its --quasi, or the --db of a release" if arguments.db is None else f"no database '{arguments.db}'"
         raise CatalogError(f"What is '{arguments.table}'? {hint}")

@@ -1,4 +1,4 @@
-"""sqlanon risk: how easily the people of a table, csv or parquet file are found again."""
+"""sqlanon risk: how easily the people in a table, csv or parquet file can be found again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="a csv or parquet file, or a table of --db")
     add_database(parser, "the database that has the table; opened read-only")
     add_quasi(parser)
-    parser.add_argument("--population", metavar="SOURCE", help="everybody who might be in it, printed as the table is")
+    parser.add_argument(
+        "--population", metavar="SOURCE", help="everybody who might be in the table, generalized in the same way"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

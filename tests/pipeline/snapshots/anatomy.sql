@@ -24,7 +24,7 @@ select
 from (select distinct q1 as value from tuples)
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_1
 ),
@@ -91,8 +91,8 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
         when unlisted > 0 then 'Column ''diagnosis'' holds NULL, which cannot be listed: name it in the source, coalesce(diagnosis, ''unknown'').'
     end
 end as message
@@ -119,7 +119,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -173,7 +173,7 @@ from assigned
 join listed on listed.group_id = assigned.group_id
 ),
 proof as materialized (
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
 select min(rows) as smallest, count(*) as classes, sum(rows) as rows
 from (
     select count(*) as rows
@@ -196,13 +196,13 @@ from (
     group by group_id
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age", released."sex", released."diagnosis", released."group_id"
 from released, proof, model_1
 where case
-    when proof.smallest < 5 then error('A printed group holds only ' || proof.smallest || ' rows, k is 5: nothing is released.')
-    when model_1.reached < 2.0 - 1e-09 then error('A printed class reaches l = ' || model_1.reached || ' in diagnosis, l is 2: nothing is released.')
+    when proof.smallest < 5 then error('Broken promise: A released group has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when model_1.reached < 2.0 - 1e-09 then error('Broken promise: A released class reaches l = ' || model_1.reached || ' in diagnosis, l is 2: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

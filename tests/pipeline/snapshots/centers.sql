@@ -24,7 +24,7 @@ select
 from (select distinct q1 as value from tuples)
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_1
 ),
@@ -39,7 +39,7 @@ select
 from (select distinct q2 as value from tuples)
 ),
 nodes_2 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 2 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_2
 ),
@@ -149,11 +149,11 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-        when q2_0 = 0 then 'Column ''born'' holds only NULL: leave it out of quasi.'
-        when q2_1 > 0 then 'Column ''born'' holds NaN or infinite values: replace them, by NULL for instance.'
-        when q3_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
-        when q4_0 = 0 then 'Column ''job'' holds only NULL: leave it out of quasi.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''born'' has only NULLs. Leave it out of quasi.'
+        when q2_1 > 0 then 'Column ''born'' has NaN or infinite values. Replace them, for example by NULL.'
+        when q3_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
+        when q4_0 = 0 then 'Column ''job'' has only NULLs. Leave it out of quasi.'
         when q4_1 > 0 then q4_1 || ' of the values of column ''job'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''job'', ''job'').'
     end
 end as message
@@ -180,7 +180,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -272,7 +272,7 @@ from (
 group by group_id
 ),
 printed as (
--- A row is one group and the centre that is printed for each of its attributes; suppressed rows print none.
+-- A row is one group and the center that is released for each of its attributes; suppressed rows print none.
 -- Reads: members.
 with groups as (
     select distinct group_id
@@ -289,7 +289,7 @@ union all
 select -1, null, null, '*', '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p3_label as "sex",
@@ -299,7 +299,7 @@ from assigned
 join printed on printed.group_id = assigned.group_id
 ),
 proof as materialized (
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
 select min(rows) as smallest, count(*) as classes, sum(rows) as rows
 from (
     select count(*) as rows
@@ -307,12 +307,12 @@ from (
     group by "age", "born", "sex", "job"
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age", released."sex", released."born", released."job"
 from released, proof
 where case
-    when proof.smallest < 5 then error('A printed class holds only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

@@ -24,7 +24,7 @@ select
 from (select distinct q1 as value from tuples)
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_1
 ),
@@ -90,7 +90,7 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
         when q2_1 > 0 then q2_1 || ' of the values of column ''diagnosis'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''diagnosis'', ''job'').'
     end
 end as message
@@ -117,7 +117,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -175,7 +175,7 @@ join domain_1 as first on first.rank = spans.lo
 join domain_1 as last on last.rank = spans.hi
 ),
 printed as (
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label
 from ranges
@@ -184,7 +184,7 @@ union all
 select -1, '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p1_label as "age",
     assigned.c2 as "income",
@@ -193,7 +193,7 @@ from assigned
 join printed on printed.group_id = assigned.group_id
 ),
 proof as materialized (
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
 select min(rows) as smallest, count(*) as classes, sum(rows) as rows
 from (
     select count(*) as rows
@@ -358,14 +358,14 @@ from met
 group by q1
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age", released."income", released."diagnosis"
 from released, proof, model_1, model_2
 where case
-    when proof.smallest < 5 then error('A printed class holds only ' || proof.smallest || ' rows, k is 5: nothing is released.')
-    when model_1.reached > 0.4 + 1e-09 then error('A printed class reaches t = ' || model_1.reached || ' in diagnosis, t is 0.4: nothing is released.')
-    when model_2.reached > 0.4 + 1e-09 then error('A printed class reaches t = ' || model_2.reached || ' in income, t is 0.4: nothing is released.')
+    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when model_1.reached > 0.4 + 1e-09 then error('Broken promise: A released class reaches t = ' || model_1.reached || ' in diagnosis, t is 0.4: nothing is released.')
+    when model_2.reached > 0.4 + 1e-09 then error('Broken promise: A released class reaches t = ' || model_2.reached || ' in income, t is 0.4: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

@@ -24,7 +24,7 @@ select
 from (select distinct q1 as value from tuples)
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_1
 ),
@@ -91,8 +91,8 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
     end
 end as message
 from (
@@ -118,7 +118,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -190,7 +190,7 @@ join nodes_2 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 printed as (
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
@@ -200,7 +200,7 @@ union all
 select -1, '*', '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p2_label as "sex",
@@ -209,7 +209,7 @@ from assigned
 join printed on printed.group_id = assigned.group_id
 ),
 proof as materialized (
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
 select min(rows) as smallest, count(*) as classes, sum(rows) as rows
 from (
     select count(*) as rows
@@ -220,7 +220,7 @@ from (
 model_1 as (
 select min(reached) as reached
 from (
--- A row is a class, and 1 / the share of its most frequent sensitive value (papers 000 and 002).
+-- A row is a class, and 1 / the share of its most frequent sensitive value (He et al. 2012, Goldberger & Tassa 2010).
 select q1, q2, sum(n) / max(n) as reached
 from (-- A row is a sensitive value in a class, and its rows there. NULL is a value of its own.
 select "age" as q1, "sex" as q2, "diagnosis" as v, count(*) as n
@@ -253,15 +253,15 @@ group by all)
 group by q1, q2
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age", released."sex", released."diagnosis"
 from released, proof, model_1, model_2, model_3
 where case
-    when proof.smallest < 5 then error('A printed class holds only ' || proof.smallest || ' rows, k is 5: nothing is released.')
-    when model_1.reached < 2.0 - 1e-09 then error('A printed class reaches l = ' || model_1.reached || ' in diagnosis, l is 2: nothing is released.')
-    when model_2.reached < 2 - 1e-09 then error('A printed class reaches distinct_l = ' || model_2.reached || ' in diagnosis, distinct_l is 2: nothing is released.')
-    when model_3.reached < 1.5 - 1e-09 then error('A printed class reaches entropy_l = ' || model_3.reached || ' in diagnosis, entropy_l is 1.5: nothing is released.')
+    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when model_1.reached < 2.0 - 1e-09 then error('Broken promise: A released class reaches l = ' || model_1.reached || ' in diagnosis, l is 2: nothing is released.')
+    when model_2.reached < 2 - 1e-09 then error('Broken promise: A released class reaches distinct_l = ' || model_2.reached || ' in diagnosis, distinct_l is 2: nothing is released.')
+    when model_3.reached < 1.5 - 1e-09 then error('Broken promise: A released class reaches entropy_l = ' || model_3.reached || ' in diagnosis, entropy_l is 1.5: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

@@ -24,7 +24,7 @@ select
 from (select distinct q1 as value from tuples)
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_1
 ),
@@ -91,8 +91,8 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
         when nobody > 0 then 'Entity ''person'' is NULL in some rows, so they cannot be counted: leave them out.'
     end
 end as message
@@ -119,7 +119,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -191,7 +191,7 @@ join nodes_2 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 printed as (
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
@@ -201,7 +201,7 @@ union all
 select -1, '*', '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select assigned.c2 as "person",
     printed.p1_label as "age",
@@ -256,14 +256,14 @@ group by grouping sets ((q1, q2), (q1, q2, v)))
 group by q1, q2
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age", released."sex", released."diagnosis"
 from released, proof, model_1, model_2
 where case
-    when proof.smallest < 5 then error('A printed class holds only ' || proof.smallest || ' entities, k is 5: nothing is released.')
-    when model_1.reached < 2.0 - 1e-09 then error('A printed class reaches l = ' || model_1.reached || ' in diagnosis, l is 2: nothing is released.')
-    when model_2.reached > 0.5 + 1e-09 then error('A printed class reaches alpha = ' || model_2.reached || ' in diagnosis, alpha is 0.5: nothing is released.')
+    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' entities, k is 5: nothing is released.')
+    when model_1.reached < 2.0 - 1e-09 then error('Broken promise: A released class reaches l = ' || model_1.reached || ' in diagnosis, l is 2: nothing is released.')
+    when model_2.reached > 0.5 + 1e-09 then error('Broken promise: A released class reaches alpha = ' || model_2.reached || ' in diagnosis, alpha is 0.5: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

@@ -88,8 +88,8 @@ nodes_2 as materialized (
 -- NULL is a leaf directly under the top.
 with levels as (
     -- A row is one number at one level: the interval of that level's width that holds it, cut where coding begins. Numbers
--- and bounds are compared as they are printed, so that a label always holds its numbers; wider intervals count in whole
--- narrow ones, so that levels always nest.
+-- and bounds are compared as they are released, so that a label always holds its numbers; wider intervals count in
+-- whole narrow ones, so that levels always nest.
 with divided as (
     select rank, cast(cast(value as varchar) as double) as number, floor((number - cast(0.25 as double)) / cast(0.5 as double)) as guess
     from domain_2
@@ -174,9 +174,9 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-        when q2_0 = 0 then 'Column ''income'' holds only NULL: leave it out of quasi.'
-        when q2_1 > 0 then 'Column ''income'' holds NaN or infinite values: replace them, by NULL for instance.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''income'' has only NULLs. Leave it out of quasi.'
+        when q2_1 > 0 then 'Column ''income'' has NaN or infinite values. Replace them, for example by NULL.'
     end
 end as message
 from (
@@ -202,7 +202,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -271,7 +271,7 @@ join nodes_2 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 printed as (
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
@@ -281,7 +281,7 @@ union all
 select -1, '*', '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p2_label as "income"
@@ -289,7 +289,7 @@ from assigned
 join printed on printed.group_id = assigned.group_id
 ),
 proof as materialized (
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
 select min(rows) as smallest, count(*) as classes, sum(rows) as rows
 from (
     select count(*) as rows
@@ -297,12 +297,12 @@ from (
     group by "age", "income"
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age", released."income"
 from released, proof
 where case
-    when proof.smallest < 5 then error('A printed class holds only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

@@ -35,7 +35,7 @@ select
 from (select distinct q1 as value from tuples)
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_1
 ),
@@ -102,8 +102,8 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 3 then 'k is 3, but the population has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
     end
 end as message
 from (
@@ -129,7 +129,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -201,7 +201,7 @@ join nodes_2 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 printed as (
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
@@ -211,7 +211,7 @@ union all
 select -1, '*', '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p1_label as "age",
     printed.p2_label as "sex"
@@ -234,7 +234,7 @@ group by domain.rank
 known_1 as materialized (
 -- The labels, each with the rows of the source that it covers; an error where a label means nothing, or left out.
 select labels.*, coalesce(sum(counts.rows), 0) as mass
-from (-- A row is one printed value or range of an attribute without a hierarchy: how many rows print it, and the share of
+from (-- A row is one released value or range of an attribute without a hierarchy: how many rows print it, and the share of
 -- the whole range that one of them has lost. * has lost everything. An end that is nobody's value counts as the nearest
 -- one inside if it has a place. Halves, because the whole may be too long for a double.
 -- Reads: printed.
@@ -283,7 +283,7 @@ asof left join (select rank, place from domain_1 where place is not null) as bel
 left join counts_1 as counts on counts.rank between labels.lo and labels.hi
 where case
     when labels.lo is not null and labels.hi is not null then true
-    else error('Column ''age'' prints labels that are no value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
+    else error('Column ''age'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
 end
 group by all
 ),
@@ -299,7 +299,7 @@ group by domain.rank
 known_2 as materialized (
 -- The labels, each with the rows of the source that it covers; an error where a label means nothing, or left out.
 select labels.*, coalesce(sum(counts.rows), 0) as mass
-from (-- A row is one printed label of an attribute with a hierarchy: how many rows print it, and what one of them has lost.
+from (-- A row is one released label of an attribute with a hierarchy: how many rows print it, and what one of them has lost.
 -- A label that names several nodes counts as the widest.
 -- Reads: printed.
 select
@@ -340,12 +340,12 @@ left join (
 left join counts_2 as counts on counts.rank between labels.lo and labels.hi
 where case
     when labels.lo is not null and labels.hi is not null then true
-    else error('Column ''sex'' prints labels that are no value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
+    else error('Column ''sex'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
 end
 group by all
 ),
 boxes as materialized (
--- A row is one printed class: its rows and, for each attribute, the ranks that it covers.
+-- A row is one released class: its rows and, for each attribute, the ranks that it covers.
 -- Reads: printed.
 with classes as (
     select labels_1, labels_2, count(*) as rows, coalesce(labels_1 = '*', false) and coalesce(labels_2 = '*', false) as is_suppressed
@@ -357,8 +357,8 @@ from classes
 join known_1 on known_1.label is not distinct from classes.labels_1
 join known_2 on known_2.label is not distinct from classes.labels_2
 )
--- One row: the least number of people of the population that a printed class covers, and how many classes and rows there
--- are. Read from the printed labels, against the tuples of the population.
+-- One row: the least number of people of the population that a released class covers, and how many classes and rows
+-- there are. Read from the released labels, against the tuples of the population.
 -- Reads: boxes, encoded.
 select
     sqlanon_inside(
@@ -368,12 +368,12 @@ select
     (select count(*) from boxes) as classes,
     (select coalesce(sum(rows), 0) from boxes) as rows
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age", released."sex"
 from released, proof
 where case
-    when proof.smallest < 3 then error('A printed class covers only ' || proof.smallest || ' people of the population, k is 3: nothing is released.')
+    when proof.smallest < 3 then error('Broken promise: A released class covers only ' || proof.smallest || ' people of the population, k is 3: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

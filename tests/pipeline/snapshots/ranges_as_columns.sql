@@ -24,7 +24,7 @@ select
 from (select distinct q1 as value from tuples)
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_1
 ),
@@ -39,7 +39,7 @@ select
 from (select distinct q2 as value from tuples)
 ),
 nodes_2 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
 select 2 as attribute, rank as lo, rank as hi, 0 as level, label, place
 from domain_2
 ),
@@ -109,11 +109,11 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''age'' holds only NULL: leave it out of quasi.'
-        when q2_0 = 0 then 'Column ''born'' holds only NULL: leave it out of quasi.'
-        when q2_1 > 0 then 'Column ''born'' holds NaN or infinite values: replace them, by NULL for instance.'
-        when q3_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
-        when 2 * c1_distinct > total then 'Kept column ''ward'' is nearly unique, so it identifies people: leave it out, or name it in unsafe_keep if that is meant.'
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''born'' has only NULLs. Leave it out of quasi.'
+        when q2_1 > 0 then 'Column ''born'' has NaN or infinite values. Replace them, for example by NULL.'
+        when q3_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
+        when 2 * c1_distinct > total then 'Kept column ''ward'' is nearly unique, so it identifies people. Leave it out, or name it in unsafe_keep if that is meant.'
     end
 end as message
 from (
@@ -139,7 +139,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -228,7 +228,7 @@ join nodes_3 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 printed as (
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, labels_1.smallest as p1_smallest, labels_1.largest as p1_largest, labels_2.smallest as p2_smallest, labels_2.largest as p2_largest, labels_3.label as p3_label
 from ranges
@@ -239,7 +239,7 @@ union all
 select -1, null, null, null, null, '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p1_smallest as "age_min",
     printed.p1_largest as "age_max",
@@ -251,7 +251,7 @@ from assigned
 join printed on printed.group_id = assigned.group_id
 ),
 proof as materialized (
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
 select min(rows) as smallest, count(*) as classes, sum(rows) as rows
 from (
     select count(*) as rows
@@ -259,12 +259,12 @@ from (
     group by "age_min", "age_max", "born_min", "born_max", "sex"
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."age_min", released."age_max", released."sex", released."born_min", released."born_max", released."ward"
 from released, proof
 where case
-    when proof.smallest < 5 then error('A printed class holds only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

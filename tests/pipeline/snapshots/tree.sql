@@ -113,9 +113,9 @@ select case
     when rows = 0 then 'The source has no rows.'
     when counted < 3 then 'k is 3, but the source has only ' || counted || ' rows: ask for a smaller k.'
     else case
-        when q1_0 = 0 then 'Column ''job'' holds only NULL: leave it out of quasi.'
+        when q1_0 = 0 then 'Column ''job'' has only NULLs. Leave it out of quasi.'
         when q1_1 > 0 then q1_1 || ' of the values of column ''job'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''job'', ''job'').'
-        when q2_0 = 0 then 'Column ''sex'' holds only NULL: leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
     end
 end as message
 from (
@@ -141,7 +141,7 @@ from guard
 where case when message is null then true else error(message) end
 ),
 deals as materialized (
--- A row is one tuple in one group: so many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
 -- rows of the tuple are in other groups.
 -- Reads: clustered.
 select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
@@ -210,7 +210,7 @@ join nodes_2 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 printed as (
--- A row is one group and what is printed for each of its attributes; suppressed rows print * everywhere.
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
 -- Reads: ranges.
 select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
 from ranges
@@ -220,7 +220,7 @@ union all
 select -1, '*', '*'
 ),
 released as materialized (
--- A row is a row of the release: printed labels and the columns that are kept.
+-- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p2_label as "sex",
     printed.p1_label as "job"
@@ -228,7 +228,7 @@ from assigned
 join printed on printed.group_id = assigned.group_id
 ),
 proof as materialized (
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
 select min(rows) as smallest, count(*) as classes, sum(rows) as rows
 from (
     select count(*) as rows
@@ -236,12 +236,12 @@ from (
     group by "job", "sex"
 )
 )
--- A row is a row of the release, in an order that tells nothing; an error instead if what is printed breaks a promise.
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
 select released."sex", released."job"
 from released, proof
 where case
-    when proof.smallest < 3 then error('A printed class holds only ' || proof.smallest || ' rows, k is 3: nothing is released.')
+    when proof.smallest < 3 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 3: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)
