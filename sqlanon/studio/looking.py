@@ -17,6 +17,8 @@ SUGGESTED = {"identifier": "out", "quasi": "quasi", "sensitive": "sensitive", "k
 """From the roles of `detect` to those of a draft."""
 _ORDERED = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|U?BIGNUM|VARINT|DECIMAL\(.*\)|FLOAT|REAL|DOUBLE"
 
+_POSTCODES = re.compile(r"(^|_)(zip|plz|pcode|post(al)?_?code|cap|cp)(_?code)?(_|$)")
+
 
 @dataclass(frozen=True)
 class Looked:
@@ -34,6 +36,10 @@ class Looked:
     @property
     def is_number(self) -> bool:
         return re.fullmatch(_ORDERED, self.type) is not None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_number and "INT" in self.type
 
     @property
     def is_date(self) -> bool:
@@ -114,8 +120,14 @@ def profile_of(con: Session, source: Source) -> Profile:
         )
         for number, (column, each, absent) in enumerate(zip(types, found.columns, nulls, strict=True))
     )
-    sets = tuple((each.columns, each.unique_rows or 0.0) for each in found.sets)
-    codes = [column.name for column in columns if not column.is_ranged and _is_code(con, source, column.name)]
+    singles = [each for each in found.columns if each.role != "identifier" and (each.unique_rows or 0) > found.share]
+    sets = tuple((each.columns, each.unique_rows or 0.0) for each in (*singles, *found.sets))
+    codes = [
+        column.name
+        for column in columns
+        if (column.is_whole and _POSTCODES.search(column.name.lower()))
+        or (not column.is_ranged and _is_code(con, source, column.name))
+    ]
     return Profile(found.rows, columns, sets, tuple(codes))
 
 

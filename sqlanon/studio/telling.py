@@ -64,7 +64,8 @@ def promise(draft: Draft) -> str:
         return f"{said}."
     secret = listed([f"“{column}”" for column in draft.sensitive], "or")
     if draft.l is not None and draft.l > 1:
-        return f"{said}, and cannot be sure of their {secret}: the best guess is right 1 time in {draft.l:g} at most."
+        best = percent(1 / draft.l)
+        return f"{said}, and cannot be sure of their {secret}: {best} of guesses are right at best."
     if draft.t is not None:
         return f"{said}, and learns little about their {secret}: every class is close to the whole table."
     return f"{said}, but may learn their {secret} where a whole class has the same value."

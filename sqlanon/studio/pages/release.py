@@ -57,7 +57,7 @@ def publish(ask: Ask) -> Response:
     def work(job: Job) -> str:
         runs.publish(job, source, found, path, is_replacing)
         ask.studio.published[path.name] = path
-        ask.studio.handed[ask.source.slug] = (path, found.draft)
+        ask.studio.handed[ask.source.slug] = (ask.studio.out / path.name, found.draft)
         return path.name
 
     return _begin(ask, "Publish", work)
