@@ -10,6 +10,8 @@ from typing import Any
 
 import sqlanon
 from sqlanon import samples
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.releases import stored_releases
 from sqlanon.engine.session import DatabaseError, Session
 from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
 from sqlanon.policy import toml as tomltext
@@ -44,8 +46,10 @@ __all__ = [
     "SqlanonError",
     "Watch",
     "facts_of_release",
+    "hierarchy_names",
     "literal",
     "quoted",
+    "release_places",
     "samples",
     "size_bins",
     "toml_text",
@@ -71,3 +75,13 @@ def toml_text(options: dict[str, Any], define: dict[str, dict[str, Any]]) -> str
         lines = [f"{tomltext.key(key)} = {tomltext.value(value)}" for key, value in definition.items()]
         text += "\n".join(["", f"[hierarchy.{tomltext.key(hierarchy)}]", *lines]) + "\n"
     return text
+
+
+def hierarchy_names(con: Session) -> list[str]:
+    """The hierarchies of the current database."""
+    return [hierarchy.name for hierarchy in Catalog.of(con).hierarchies().known]
+
+
+def release_places(con: Session) -> dict[str, tuple[str, str]]:
+    """The stored releases of the current database: their names, and the schema and table of each."""
+    return {stored.name: (stored.schema, stored.table) for stored in stored_releases(Catalog.of(con))}

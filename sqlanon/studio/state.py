@@ -15,7 +15,7 @@ from sqlanon.studio import draft as drafts
 from sqlanon.studio import looking
 from sqlanon.studio.background import Answer, Background, Job, Jobs
 from sqlanon.studio.draft import Draft
-from sqlanon.studio.facade import Session, SqlanonError, samples
+from sqlanon.studio.facade import Session, SqlanonError, hierarchy_names, samples
 from sqlanon.studio.files import DATABASES, TABLES, Folder, slug
 from sqlanon.studio.runs import Runs, Shelf
 from sqlanon.studio.specs import Spec
@@ -187,9 +187,8 @@ class Studio:
         if not source.workspace.is_database:
             return []
         with source.workspace.memory() as con:
-            rows = con.execute("select name from memory.anon.hierarchies order by name").fetchall()
-        own = self.shelf(source).names
-        return [name for (name,) in rows if name not in own]
+            own = self.shelf(source).names
+            return [name for name in hierarchy_names(con) if name not in own]
 
     def start(self, what: str, source: Source, work: Callable[[Job], Any], next_page: str = "") -> Job:
         return self.jobs.start(what, source.slug, work, next_page)

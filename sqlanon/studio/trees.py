@@ -12,7 +12,7 @@ import sqlanon
 from sqlanon.studio.facade import Session, SqlanonError, quoted
 from sqlanon.studio.looking import Looked, Profile
 from sqlanon.studio.specs import MOST_ROWS, Spec
-from sqlanon.studio.workspace import Source
+from sqlanon.studio.workspace import Source, paths
 
 VALUES = 50_000
 """Different values that are looked at."""
@@ -125,7 +125,7 @@ def paths_of(con: Session, source: Source, column: str, spec: Spec, values: Sequ
         if spec.kind == "stored":
             shown = sqlanon.show_hierarchy(con, str(spec.name))
             if shown.kind == "tree":
-                return _paths(shown.nodes)
+                return paths(shown.nodes)
             given = {"prefix": True} if shown.kind == "prefix" else {"dates": True}
             if shown.kind == "intervals":
                 given = {key: value for key, value in shown.settings.items() if value is not None}
@@ -137,7 +137,7 @@ def paths_of(con: Session, source: Source, column: str, spec: Spec, values: Sequ
             con.execute(f"create temporary table studio_values as {some}")
             given["on"] = "studio_values.value"
         sqlanon.create_hierarchy(con, name, **given)
-        return _paths(sqlanon.show_hierarchy(con, name).nodes)
+        return paths(sqlanon.show_hierarchy(con, name).nodes)
 
 
 def imported(con: Session, *, csv: Path | None = None, table: str | None = None, edges: bool = False) -> Spec:
@@ -150,10 +150,10 @@ def imported(con: Session, *, csv: Path | None = None, table: str | None = None,
             sqlanon.create_hierarchy(con, name, edges=table)
         else:
             sqlanon.create_hierarchy(con, name, table=table)
-        paths = _paths(sqlanon.show_hierarchy(con, name).nodes)
-    if len(paths) > MOST_ROWS:
-        raise SqlanonError(f"The hierarchy has {len(paths):,} values; a page takes {MOST_ROWS:,} at most")
-    return Spec("rows", rows=tuple(paths))
+        found = paths(sqlanon.show_hierarchy(con, name).nodes)
+    if len(found) > MOST_ROWS:
+        raise SqlanonError(f"The hierarchy has {len(found):,} values; a page takes {MOST_ROWS:,} at most")
+    return Spec("rows", rows=tuple(found))
 
 
 def editable(found: Preview, with_gaps: bool = False) -> Spec:
@@ -170,18 +170,6 @@ def suggested(column: Looked, profile: Profile) -> Spec:
     if column.name in profile.codes:
         return Spec("prefix")
     return Spec("none")
-
-
-def _paths(nodes: Sequence[tuple[int, str, int, bool]]) -> list[Path_]:
-    """The paths of an outline, which lists depth, label, leaves and whether it is a leaf, depth first."""
-    above: list[str] = []
-    found = []
-    for depth, label, _, is_leaf in nodes:
-        del above[depth:]
-        above.append(label)
-        if is_leaf:
-            found.append(tuple(reversed(above)))
-    return found
 
 
 def _values(con: Session, source: Source, column: str) -> dict[str, int]:

@@ -6,18 +6,17 @@ store, refresh or drop a release, and closed again at once.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import sqlanon
-from sqlanon.studio.facade import DatabaseError, Session, SqlanonError, literal, quoted
+from sqlanon.studio.facade import DatabaseError, Session, SqlanonError, hierarchy_names, literal, quoted, release_places
 from sqlanon.studio.files import slug
 from sqlanon.studio.gate import Gate
 
@@ -136,8 +135,13 @@ class Workspace:
 
     @contextmanager
     def ledger(self) -> Iterator[Session | None]:
-        """The home's own catalog for reading; None where it has none of this version."""
-        with self.cursor() as cursor:
+        """The home's own catalog for reading, while nobody writes; None where it has none of this version."""
+        with self.gate.reading(), self._catalog() as con:
+            yield con
+
+    @contextmanager
+    def _catalog(self) -> Iterator[Session | None]:
+        with self.memory() as cursor:
             if not self.is_attached:
                 yield None
                 return
@@ -189,28 +193,24 @@ class Workspace:
 
     def _released(self) -> set[tuple[str, str]]:
         """The stored releases of the home: they are no sources."""
-        with self.cursor() as cursor, suppress(DatabaseError):
-            found = cursor.execute(f"select schema_name, table_name from {quoted(self.alias)}.anon.releases").fetchall()
-            return {(schema.lower(), table.lower()) for schema, table in found}
-        return set()
+        with self.ledger() as con:
+            places = release_places(con).values() if con is not None else ()
+            return {(schema.lower(), table.lower()) for schema, table in places}
 
     def _copy_hierarchies(self) -> None:
         """The home's hierarchies in the working database, to preview and to use."""
-        place = f"{quoted(self.alias)}.anon"
-        with suppress(DatabaseError), self.con.duckdb.cursor() as raw:
-            listed = raw.execute(f"select name, kind, settings, height from {place}.hierarchies").fetchall()
-            for hierarchy, kind, settings, height in listed:
-                given: dict[str, Any] = {"prefix": True} if kind == "prefix" else {"dates": True}
-                if kind == "intervals":
-                    rule = json.loads(settings)
-                    given = {"intervals": rule.pop("widths"), **rule}
-                elif kind == "tree":
-                    nodes = raw.execute(
-                        f"select node, parent, label, level from {place}.hierarchy_nodes where name = $1", [hierarchy]
-                    ).fetchall()
-                    given = {"rows": _paths(nodes, height)}
+        with self._catalog() as con:
+            outlines = [] if con is None else [sqlanon.show_hierarchy(con, name) for name in hierarchy_names(con)]
+        with self.memory() as cursor:
+            for outline in outlines:
+                given: dict[str, Any] = {outline.kind: True}
+                if outline.kind == "intervals":
+                    given = {key: value for key, value in outline.settings.items() if key != "widths"}
+                    given["intervals"] = outline.settings["widths"]
+                elif outline.kind == "tree":
+                    given = {"rows": paths(outline.nodes)}
                 with suppress(SqlanonError):
-                    sqlanon.create_hierarchy(raw, hierarchy, **given, replace=True)
+                    sqlanon.create_hierarchy(cursor, outline.name, **given, replace=True)
 
     def close(self) -> None:
         """Give everything up; what spilled to the disk is removed."""
@@ -229,21 +229,17 @@ order by 1, 2
 """
 
 
-def _paths(nodes: list[tuple[int, int | None, str, int]], height: int) -> list[list[str | None]]:
-    """The rows of a stored tree, in ARX's shape: leaf, level 1, ..., top."""
-    by_node = {node: (parent, label, level) for node, parent, label, level in nodes}
-    inner = {parent for parent, _, _ in by_node.values()}
-    rows = []
-    for leaf in (node for node in by_node if node not in inner):
-        row: list[str | None] = [None] * height
-        here: int | None = leaf
-        is_leaf = True
-        while here is not None:
-            here, label, level = by_node[here]
-            row[0 if is_leaf else level] = label
-            is_leaf = False
-        rows.append(row)
-    return rows
+def paths(nodes: Sequence[tuple[int, str, int, bool]]) -> list[tuple[str, ...]]:
+    """The rows of an outline, which lists depth, label, leaves and whether it is a leaf, depth first: each is a value,
+    level 1, ..., top."""
+    above: list[str] = []
+    found = []
+    for depth, label, _, is_leaf in nodes:
+        del above[depth:]
+        above.append(label)
+        if is_leaf:
+            found.append(tuple(reversed(above)))
+    return found
 
 
 def _alias(stem: str) -> str:

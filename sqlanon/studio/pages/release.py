@@ -12,7 +12,7 @@ import sqlanon
 from sqlanon.studio import runs
 from sqlanon.studio.background import Answer, Job
 from sqlanon.studio.copying import check_command, check_query
-from sqlanon.studio.facade import SqlanonError
+from sqlanon.studio.facade import SqlanonError, release_places
 from sqlanon.studio.files import PUBLISHED
 from sqlanon.studio.pages.common import Ask, NotFoundError, copies, redirect, render
 from sqlanon.studio.runs import Result, Wanted
@@ -206,7 +206,7 @@ def _stored(ask: Ask) -> set[str]:
     with ask.source.workspace.ledger() as con:
         if con is None:
             return set()
-        return {name.lower() for (name,) in con.execute("select name from anon.releases").fetchall()}
+        return {name.lower() for name in release_places(con)}
 
 
 def _known(ask: Ask) -> str:
