@@ -8,8 +8,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any
 
 from sqlanon.studio.facade import Cancelled, DatabaseError, InterruptedRunError, Session, SqlanonError, Watch
@@ -36,15 +37,37 @@ class Answer:
 WAITING = Answer()
 
 
+class Pool:
+    """A few threads that do not keep the program from ending."""
+
+    def __init__(self, threads: int) -> None:
+        self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        for _ in range(threads):
+            threading.Thread(target=self._work, name="studio-background", daemon=True).start()
+
+    def submit(self, count: Callable[[], Any]) -> Future[Any]:
+        """Do it when a thread is free."""
+        future: Future[Any] = Future()
+        self._waiting.put((future, count))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, count = self._waiting.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(count())
+            except BaseException as problem:
+                future.set_exception(problem)
+            del future, count
+
+
 class Background:
     """Answers by their keys, each counted once, by a few threads."""
 
     def __init__(self) -> None:
-        self._pools = {
-            "quick": ThreadPoolExecutor(2, thread_name_prefix="studio-quick"),
-            "slow": ThreadPoolExecutor(1, thread_name_prefix="studio-slow"),
-            "attack": ThreadPoolExecutor(1, thread_name_prefix="studio-attack"),
-        }
+        self._pools = {"quick": Pool(2), "slow": Pool(1), "attack": Pool(1)}
         self._known: OrderedDict[Hashable, Future[Any]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -87,8 +110,14 @@ class Background:
 
     def close(self) -> None:
         """Begin nothing more."""
-        for pool in self._pools.values():
-            pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            for future in self._known.values():
+                future.cancel()
+
+    @property
+    def is_busy(self) -> bool:
+        """Is something being counted?"""
+        return any(future.running() for future in list(self._known.values()))
 
 
 def in_words(problem: BaseException) -> str:

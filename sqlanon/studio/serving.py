@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import sys
 import time
@@ -117,7 +118,12 @@ def serve(
     studio.warm()
     if opens_browser:
         webbrowser.open(server.url)
-    server.run()
+    try:
+        server.run()
+    finally:
+        if studio.background.is_busy or studio.jobs.running():
+            sys.stdout.flush()
+            os._exit(0)  # a thread inside the database cannot be waited for; nothing that it does is kept
 
 
 def _log_to_terminal() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 from asking import Client
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sqlanon
@@ -30,6 +30,7 @@ SPECS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_draft_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
     columns = data.draw(st.lists(NAMES, min_size=1, max_size=5, unique_by=str.lower))
