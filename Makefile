@@ -2,10 +2,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test nightly docs format notebooks snapshots clean
+.PHONY: demo studio test nightly docs format notebooks snapshots clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
+
+studio: $(VENV)/.studio  ## the web page, on the sample data
+	@$(BIN)/sqlanon studio --demo --out build/studio
 
 test: $(VENV)/.developing  ## lint, types, tests
 	$(BIN)/ruff check .
@@ -43,6 +46,10 @@ $(VENV)/bin/python:
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
+
+$(VENV)/.studio: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[studio]'
+	@touch $@ $(VENV)/.installed
 
 $(VENV)/.developing: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

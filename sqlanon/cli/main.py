@@ -79,6 +79,10 @@ COMMANDS = {
         "show what a stored release lost, and with --task how well a column can still be predicted",
         "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
     ),
+    "studio": (
+        "a local web page on which a data steward goes from a table to a release",
+        "sqlanon studio hospital.duckdb",
+    ),
     "methods": (
         "list the clustering methods and their parameters",
         "sqlanon methods",

@@ -13,14 +13,16 @@ from sqlanon.engine.session import DatabaseError
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.progress import bars
 
-OWN_PROGRESS = ("shell", "compare")
+OWN_PROGRESS = ("shell", "compare", "studio")
 """Commands that show progress in their own way."""
+OWN_WARNINGS = ("compare", "studio")
+"""Commands that run many releases of which nobody wants each warning."""
 
 
 def carry_out(command: str, arguments: argparse.Namespace) -> int:
     """Run a command; the exit code."""
     try:
-        with nullcontext() if command in OWN_PROGRESS else bars.bar(), _warnings(command != "compare"):
+        with nullcontext() if command in OWN_PROGRESS else bars.bar(), _warnings(command not in OWN_WARNINGS):
             return int(import_module(f"sqlanon.cli.commands.{command}").run(arguments) or 0)
     except BrokenPromiseError as problem:
         return say(problem, 1)
