@@ -16,6 +16,7 @@ import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
+from sqlanon.disclosure.dealing import MOST_ROWS, exchange
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, translate_errors, unwrap
@@ -27,6 +28,7 @@ from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release, open_release
 from sqlanon.sqltext import literal
 
+UNLIKELY = 1e-3
 SIGMAS = 3.89
 """Chance alone goes this far once in 10,000 times."""
 
@@ -103,6 +105,7 @@ def attack(
             *_ends(view),
             *(_intersection(view, Covering(catalog, other)) for other in _others(raw, named, view.target, others)),
             *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
+            *([_dealing(catalog, view)] if view.policy.models else []),
         ]
     return Attacks(view.target.shown, tuple(rows))
 
@@ -395,6 +398,24 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
             got, chance = max(got, told[0]), max(chance, told[1])
     tried = f"{merged:,} classes that were merged only because of l, from the groups that the method makes without l"
     return Attack("minimality", column, tried, got, chance, None, _verdict(got, None, got > 1 / l + 1e-9))
+
+
+def _dealing(catalog: Catalog, view: Covering) -> Attack:
+    """The program is run on guesses; see dealing.py. Only blind forming promises that this tells nothing."""
+    policy, rows = view.policy, len(view.ranks)
+    if rows > MOST_ROWS or rows != len(view.lo) or not policy.kind.has_classes:
+        tried = f"only if every person is released, in classes, and there are no more than {MOST_ROWS:,}"
+        return Attack("dealing", None, tried, None, None, None, "not tried")
+    found = exchange(catalog, view)
+    promise = found.chance if policy.seed is None and policy.forming == "blind" else None
+    if not found.tried:
+        tried = "the policy was run again on the same rows; it gave other releases, so no guess can be checked by it"
+        return Attack("dealing", None, tried, 0.0, 0.0, promise, "holds")
+    tried = (
+        f"two people of a class exchange values: {found.tried} such guesses, ruled out by running the policy on them"
+    )
+    verdict = "holds" if found.unlikely > UNLIKELY else "open" if promise is None else "BROKEN"
+    return Attack("dealing", None, tried, found.ruled_out / found.tried, found.chance, promise, verdict)
 
 
 def _told(values: Codes, parts: Codes, l: float) -> tuple[float, float] | None:  # noqa: E741
