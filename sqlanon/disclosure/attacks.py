@@ -16,7 +16,7 @@ import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
-from sqlanon.disclosure.dealing import MOST_ROWS, exchange
+from sqlanon.disclosure.dealing import exchange
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, translate_errors, unwrap
@@ -28,7 +28,6 @@ from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release, open_release
 from sqlanon.sqltext import literal
 
-UNLIKELY = 1e-3
 SIGMAS = 3.89
 """Chance alone goes this far once in 10,000 times."""
 
@@ -402,20 +401,15 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
 
 def _dealing(catalog: Catalog, view: Covering) -> Attack:
     """The program is run on guesses; see dealing.py. Only blind forming promises that this tells nothing."""
-    policy, rows = view.policy, len(view.ranks)
-    if rows > MOST_ROWS or rows != len(view.lo) or not policy.kind.has_classes:
-        tried = f"only if every person is released, in classes, and there are no more than {MOST_ROWS:,}"
-        return Attack("dealing", None, tried, None, None, None, "not tried")
     found = exchange(catalog, view)
-    promise = found.chance if policy.seed is None and policy.forming == "blind" else None
-    if not found.tried:
+    if found.why is not None:
+        return Attack("dealing", None, found.why, None, None, None, "not tried")
+    promise = found.chance if view.policy.seed is None and view.policy.forming == "blind" else None
+    tried = f"{found.made} guesses, in which two people of a class exchange values, ruled out by running the policy"
+    if not found.made:
         tried = "the policy was run again on the same rows; it gave other releases, so no guess can be checked by it"
-        return Attack("dealing", None, tried, 0.0, 0.0, promise, "holds")
-    tried = (
-        f"two people of a class exchange values: {found.tried} such guesses, ruled out by running the policy on them"
-    )
-    verdict = "holds" if found.unlikely > UNLIKELY else "open" if promise is None else "BROKEN"
-    return Attack("dealing", None, tried, found.ruled_out / found.tried, found.chance, promise, verdict)
+    verdict = "holds" if not found.are_too_many else "open" if promise is None else "BROKEN"
+    return Attack("dealing", None, tried, found.got, found.chance, promise, verdict)
 
 
 def _told(values: Codes, parts: Codes, l: float) -> tuple[float, float] | None:  # noqa: E741

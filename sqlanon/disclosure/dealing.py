@@ -18,7 +18,8 @@ from secrets import SystemRandom
 import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.engine.session import run, temporary
+from sqlanon.engine.session import is_in_transaction, run, temporary, translate_errors
+from sqlanon.errors import DataError
 from sqlanon.pipeline.plan import plan
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.covering import Covering, together
@@ -32,34 +33,57 @@ UNRELEASED = ("keep", "unsafe_keep", "pseudonymize")
 """Roles that do not matter here."""
 
 
+UNLIKELY = 1e-3
+
+
 @dataclass(frozen=True)
 class Guesses:
-    """How many guesses were tried and ruled out, and the chance that a guess is ruled out though it is as good as the
-    truth. None was tried where the program did not even release the same of the same rows."""
+    """How many guesses were made and ruled out, and the chance that a guess is ruled out though it is as good as the
+    truth; `why` says why none was made."""
 
-    tried: int
-    ruled_out: int
-    chance: float
+    made: int = 0
+    ruled_out: int = 0
+    chance: float = 0.0
+    why: str | None = None
 
     @property
-    def unlikely(self) -> float:
-        """The chance that so many or more are ruled out if all are as good as the truth."""
+    def got(self) -> float:
+        """The share of guesses that are ruled out."""
+        return self.ruled_out / max(1, self.made)
+
+    @property
+    def are_too_many(self) -> bool:
+        """Are more ruled out than could be if all were as good as the truth?"""
         ways = (
-            math.comb(self.tried, count) * self.chance**count * (1 - self.chance) ** (self.tried - count)
-            for count in range(self.ruled_out, self.tried + 1)
+            math.comb(self.made, count) * self.chance**count * (1 - self.chance) ** (self.made - count)
+            for count in range(self.ruled_out, self.made + 1)
         )
-        return min(1.0, sum(ways))
+        return sum(ways) < UNLIKELY
 
 
 def exchange(catalog: Catalog, view: Covering) -> Guesses:
     """Exchange values of people who may be in one class, and run the program on that."""
-    with _replayed(catalog, view) as replay:
-        again = sum(replay.is_same() for _ in range(FIRST))
-        if not again:
-            return Guesses(0, 0, 0.0)
-        again += sum(replay.is_same() for _ in range(FIRST, RUNS))
-        guesses = [pair for pair, _ in zip(_pairs(view), range(GUESSES), strict=False)]
-        ruled_out = sum(not replay.could_be(*pair) for pair in guesses)
+    rows = len(view.ranks)
+    if rows > MOST_ROWS or rows != len(view.lo) or not view.policy.kind.has_classes:
+        return Guesses(
+            why=f"only if everybody is released, in classes, and there are no more than {MOST_ROWS:,} people"
+        )
+    if is_in_transaction(catalog.con):
+        return Guesses(why="only outside of a transaction, which a guess that cannot be released would abort")
+    try:
+        with translate_errors(), _replayed(catalog, view) as replay:
+            return _guessed(view, replay)
+    except DataError:
+        return Guesses(why="the policy cannot be run on the source as it is")
+
+
+def _guessed(view: Covering, replay: _Replay) -> Guesses:
+    again = sum(replay.is_same() for _ in range(FIRST))
+    if not again:
+        return Guesses()
+    again += sum(replay.is_same() for _ in range(FIRST, RUNS))
+    guesses = [pair for pair, _ in zip(_pairs(view), range(GUESSES), strict=False)]
+    ruled_out = sum(not replay.could_be(*pair) for pair in guesses)
     # Two people with one value can be dealt to two groups in one way, with two values in two.
     often = (again + 1) / (RUNS + 2) / 2
     return Guesses(len(guesses), ruled_out, (1 - often) ** RUNS)
@@ -141,7 +165,7 @@ def _explained(view: Covering, chance: SystemRandom) -> tuple[list[int], list[in
     left: dict[tuple[int, int], int] = {}
     for place, value in zip(of_class.tolist(), of_rows.tolist(), strict=True):
         left[place, value] = left.get((place, value), 0) + 1
-    covers = ((lo <= view.ranks[:, None]) & (view.ranks[:, None] <= hi)).all(axis=2)
+    covers = np.all((lo <= view.ranks[:, None]) & (view.ranks[:, None] <= hi), axis=2)
     wanted = [[place for place in np.flatnonzero(row).tolist() if (place, value) in left]
               for row, value in zip(covers, of_people.tolist(), strict=True)]  # fmt: skip
     home = [-1] * len(wanted)

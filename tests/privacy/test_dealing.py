@@ -9,7 +9,21 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from worlds import METHODS, People, Released, dealt, drawn, exposed, formed, quiet, repaired, shown, worlds
+from worlds import (
+    METHODS,
+    SEES_NO_VALUE,
+    People,
+    Released,
+    assert_nobody_is_told,
+    dealt,
+    drawn,
+    exposed,
+    formed,
+    quiet,
+    repaired,
+    shown,
+    worlds,
+)
 
 import sqlanon
 from sqlanon.errors import PolicyError
@@ -19,7 +33,6 @@ from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.solve import solve
 
-SEES_NO_VALUE = [method.name for method in METHODS.values() if not method.is_diverse and method.is_homogeneous]
 TB, ULCER, HIV, ASTHMA, FLU = range(5)
 SIX = (1, 1, 2, 2, 3, 3)
 THEIRS = (TB, ULCER, HIV, HIV, ASTHMA, FLU)
@@ -52,39 +65,6 @@ def test_dealing_only_so_that_every_model_holds_would_tell() -> None:
                 weight += 1 / len(kept)
                 hiv += (world[2] == HIV) / len(kept)
     assert hiv / weight == pytest.approx(5 / 13)
-
-
-def random_people(rng: np.random.Generator, method: str) -> People | None:
-    """People of a small table with something to ask of them; None where the whole table does not keep it."""
-    size, k = int(rng.integers(4, 9)), int(rng.integers(2, 4))
-    places = tuple(sorted(rng.integers(0, int(rng.integers(1, 5)), size).tolist()))
-    values = tuple(sorted(np.unique(rng.integers(0, int(rng.integers(2, 5)), size), return_inverse=True)[1].tolist()))
-    share = max(Counter(values).values()) / size
-    model, asked = [("l", 2.0), ("l", 3.0), ("alpha", 0.5), ("alpha", 0.7), ("distinct_l", 2)][rng.integers(5)]
-    most = {"l": 1 / asked, "alpha": asked, "distinct_l": 0.99}[model]
-    if share > most or len(worlds(values)) > 300 or size < k:
-        return None
-    people = People(places, values, k, {model: asked}, method)
-    return people if len(people.dealings) <= 40 else None
-
-
-def promised(people: People) -> float:
-    """The best guess that the model allows."""
-    ((model, asked),) = people.models.items()
-    return {"l": 1 / asked, "alpha": asked, "distinct_l": 1 - 1e-6}[model]
-
-
-def assert_nobody_is_told(rng: np.random.Generator, tables: int) -> int:
-    """Over random tables, methods and models: no release that needed no repair tells more than it promises."""
-    releases = 0
-    while tables:
-        people = random_people(rng, SEES_NO_VALUE[tables % len(SEES_NO_VALUE)])
-        if people is not None:
-            found = dealt(people)
-            releases += len(found)
-            assert not found or exposed(found, promised(people))[2] <= promised(people) + 1e-9, people
-            tables -= 1
-    return releases
 
 
 def test_no_posterior_exceeds_the_promise_on_random_tables() -> None:
