@@ -187,6 +187,7 @@ def test_blind_forming_is_an_option_of_every_interface(patients: duckdb.DuckDBPy
         patients, "patients", ["age"], 3, sensitive=["ill"], l=2, forming="blind", method=method, name="pub"
     )
     assert release.verify().k >= 3
+    assert "The method does not see sensitive values" in str(release.policy)
     assert patients.execute("select min(anon.l_diversity('pub', ['age'], 'ill')) >= 2").fetchall() == [(True,)]
     assert classes(patients, f"l := 2, forming := 'blind', method := '{method}'")
 

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--refine", action="store_true", default=None, help="improve the method's groups by a search")
     parser.add_argument("--forming", choices=FORMING.choices, help=FORMING.help)
     parser.add_argument("--block-size", type=number, help="maximum number of distinct tuples per block")
-    parser.add_argument("--seed", type=int, help="the same seed gives the same groups")
+    parser.add_argument("--seed", type=int, help="the same seed gives the same groups; secret by default with models")
     parser.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
     parser.add_argument(
         "--strict",
