@@ -92,10 +92,31 @@ _FOLDED = {ord(letter): ord(letter) + 32 for letter in "ABCDEFGHIJKLMNOPQRSTUVWX
 def query_or_none(source: str) -> str | None:
     """The text without its closing semicolon if it is a query, None if it can only be a name."""
     stripped = source.strip().rstrip(";").rstrip()
-    comments = r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-    opening = r"(?:\(|(?:select|from|with|values|table|pivot|unpivot)(?=[\s(*'\"$\[{\-/]))"
-    starts = re.match(comments + opening, stripped, re.IGNORECASE | re.DOTALL)
-    return stripped if starts else None
+    return stripped if _OPENING.match(stripped, _after_comments(stripped)) else None
+
+
+_OPENING = re.compile(r"\(|(?:select|from|with|values|table|pivot|unpivot)(?=[\s(*'\"$\[{\-/])", re.IGNORECASE)
+_SPACE = re.compile(r"\s+|--[^\n]*")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+
+def _after_comments(sql: str) -> int:
+    """Where the first word begins, in time that grows with the length: comments in /* */ nest, as DuckDB reads them."""
+    place = 0
+    while True:
+        if space := _SPACE.match(sql, place):
+            place = space.end()
+        elif sql.startswith("/*", place):
+            depth = 0
+            for mark in _COMMENT_MARK.finditer(sql, place):
+                depth += 1 if mark[0] == "/*" else -1
+                if depth == 0:
+                    place = mark.end()
+                    break
+            else:
+                return len(sql)
+        else:
+            return place
 
 
 def split_name(qualified: str) -> list[str] | None:
@@ -103,10 +124,11 @@ def split_name(qualified: str) -> list[str] | None:
     part = r'(?:"(?:[^"]|"")+"|[^".]+)'
     if not re.fullmatch(rf"{part}(\.{part})*", qualified):
         return None
-    return [
+    pieces = [
         piece[1:-1].replace('""', '"') if piece.startswith('"') else piece.strip()
         for piece in re.findall(part, qualified)
     ]
+    return pieces if all(pieces) else None
 
 
 @dataclass(frozen=True)

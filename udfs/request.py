@@ -17,7 +17,8 @@ class Request:
 
     `kinds` says of each attribute whether it is 'numbers' or a 'tree'. `distances` holds, for each sensitive column,
     how far its values are apart for t: 'equal', 'ordered', or the number of the attribute of whose tree they are
-    leaves. `run` is the id of the run that wants to hear of it.
+    leaves. Without a `seed`, random numbers are secret where the core sees sensitive values, and those of seed 0
+    elsewhere. `run` is the id of the run that wants to hear of it.
     """
 
     k: int
@@ -25,7 +26,7 @@ class Request:
     weights: tuple[float, ...]
     method: str = "auto"
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
+    seed: int | None = None
     models: Mapping[str, float] = field(default_factory=dict)
     recursive_c: float | None = None
     is_strict: bool = True
@@ -35,6 +36,7 @@ class Request:
     has_population: bool = False
     max_suppression: float | None = None
     refine: bool = False
+    forming: str = "free"
     block_size: int | None = None
     run: str | None = None
 

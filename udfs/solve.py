@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from sqlanon.udfs.after import blocks
+from sqlanon.udfs.after import blind, blocks
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.after.repair import repair, spread
 from sqlanon.udfs.after.suppress import settle, suppress
 from sqlanon.udfs.after.trim import trim
 from sqlanon.udfs.evaluate.bounds import lower_bounds
 from sqlanon.udfs.evaluate.centers import information_distortion
-from sqlanon.udfs.method import Progress
+from sqlanon.udfs.method import THOUSANDTHS, Progress, between
 from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.request import Request
 
@@ -32,16 +32,53 @@ def solve(
     `released` holds how many rows of each tuple are released where the problem is a population's. At most this many
     `workers` are busy at once, by default one for each core; the groups do not depend on it.
     """
-    method = request.core
-    rng = np.random.default_rng(secrets.randbits(128) if method.draws_in_secret else request.seed)
-    size = request.block_size or method.block_size
-    work = partial(solve_block, request)
-    groups = blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers)
+    rng = generator(request, problem)
+    if problem.sensitive is None:
+        groups = _clustered(request, problem, rng, progress, workers)
+    else:
+        mixed, order = in_random_order(problem, rng)
+        work = _blind if request.forming == "blind" and problem.models else _clustered
+        found = work(request, mixed, rng, progress, workers)
+        groups = Groups.collect(order[found.tuple], found.group, found.rows, found.report, found.box)
     if request.max_suppression is not None:
         groups = settle(problem, groups, request.k)
     if request.has_population and released is not None:
         groups = trim(problem, groups, request.k, released)
     return groups
+
+
+def generator(request: Request, problem: Problem) -> np.random.Generator:
+    """The random numbers of a run: those of its seed; without one, or where no seed may bring them back, secret ones if
+    groups can depend on sensitive values, as whoever could repeat the run would test guesses of them."""
+    is_secret = request.core.draws_in_secret or (request.seed is None and problem.sensitive is not None)
+    return np.random.default_rng(secrets.randbits(128) if is_secret else request.seed or 0)
+
+
+def in_random_order(problem: Problem, rng: np.random.Generator) -> tuple[Problem, Ints]:
+    """The problem with its tuples in the order of their ranks, those of equal ranks in random order, and where each
+    was: of equal ones a core takes the first, which must not be the one with the first sensitive value."""
+    order = np.lexsort((rng.random(len(problem.counts)), *problem.ranks.T[::-1]))
+    sensitive = None if problem.sensitive is None else problem.sensitive[order]
+    return replace(problem, ranks=problem.ranks[order], counts=problem.counts[order], sensitive=sensitive), order
+
+
+def _clustered(
+    request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, workers: int | None
+) -> Groups:
+    method = request.core
+    size = request.block_size or method.block_size
+    work = partial(solve_block, request)
+    return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers)
+
+
+def _blind(
+    request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, workers: int | None
+) -> Groups:
+    """Groups that the method finds without sensitive values, joined where these break a model."""
+    merged, place = problem.merged()
+    groups = _clustered(request, merged, rng, between(progress, 0, 900), workers)
+    dealt = spread(groups, place, problem.counts, rng)
+    return blind.form(problem, dealt, between(progress, 900, THOUSANDTHS))
 
 
 def solve_block(
@@ -61,17 +98,27 @@ def solve_block(
     if method.suppresses:
         parameters["max_suppression"] = may_go
     is_plain = not problem.models or problem.l is not None
-    if problem.sensitive is None or method.is_diverse or (method.is_l_diverse and is_plain):
+    if problem.sensitive is None or method.is_diverse:
         groups = method.cluster(problem, k, rng, progress, **parameters)
+    elif method.is_l_diverse and is_plain:
+        groups = method.cluster(_renumbered(problem, rng), k, rng, progress, **parameters)
     elif method.sees_sensitive(parameters):
         groups = method.cluster(replace(problem, models=()), k, rng, progress, **parameters)
     else:
         merged, place = problem.merged()
-        groups = spread(method.cluster(merged, k, rng, progress, **parameters), place, problem.counts)
+        groups = spread(method.cluster(merged, k, rng, progress, **parameters), place, problem.counts, rng)
     groups = repair(problem, groups, progress)
     if may_go and not method.suppresses:
         groups = suppress(problem, groups, k, may_go, progress)
     return refine(problem, groups, k, rng, progress) if request.refine else groups
+
+
+def _renumbered(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The problem with the values of each sensitive column numbered at random: methods that deal values to groups in
+    turn go by their numbers, and frequency l by how often a value occurs."""
+    assert problem.sensitive is not None
+    columns = [rng.permutation(int(codes.max(initial=0)) + 1)[codes] for codes in problem.sensitive.T]
+    return replace(problem, sensitive=np.column_stack(columns))
 
 
 def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _rows_sql(comparison: Comparison, source: Source, columns: Sequence[str]) ->
         columns=", ".join(f"{column} as {value}" for value, column in pairs),
         named=", ".join(f"{value} as {column}" for value, column in pairs),
         values=", ".join(values),
-        seed=str(comparison.policy.seed),
+        seed=str(comparison.policy.seed or 0),
         rows=str(comparison.sample),
     )
 
@@ -110,7 +110,7 @@ def _store(catalog: Catalog, comparison: Comparison, asked: Asked, cell: Cell) -
     texts = (json.dumps(dict(part), ensure_ascii=False) for part in (cell.measures, cell.proof))
     stored = StoredCell(comparison.id, asked.key, cell.method, cell.k, cell.status, cell.message, cell.seconds, *texts)
     policy = comparison.policy
-    store_cell(catalog, stored, comparison.source, comparison.rows, policy.l, policy.seed, comparison.timeout)
+    store_cell(catalog, stored, comparison.source, comparison.rows, policy.l, policy.seed or 0, comparison.timeout)
 
 
 def _fingerprint(catalog: Catalog, relation: str, columns: Sequence[str]) -> tuple[int, str]:

@@ -46,7 +46,7 @@ def page(comparison: Comparison) -> str:
     ]
     asked += [f"{model} = {value:g}" for model, value in policy.models.items()]
     asked += [f"sensitive {', '.join(policy.sensitive)}"] if policy.sensitive else []
-    asked += [f"seed {policy.seed}"]
+    asked += [f"seed {policy.seed or 0}"]
     figures = "\n".join(_figure(comparison, chart) for chart in charts.CHARTS)
     first = comparison.metrics[0]
     better = "lower" if is_lower_better(first) else "higher"

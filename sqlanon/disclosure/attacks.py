@@ -16,6 +16,7 @@ import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
+from sqlanon.disclosure.dealing import exchange
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, translate_errors, unwrap
@@ -103,6 +104,7 @@ def attack(
             *_ends(view),
             *(_intersection(view, Covering(catalog, other)) for other in _others(raw, named, view.target, others)),
             *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
+            *([_dealing(catalog, view)] if view.policy.models else []),
         ]
     return Attacks(view.target.shown, tuple(rows))
 
@@ -395,6 +397,19 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
             got, chance = max(got, told[0]), max(chance, told[1])
     tried = f"{merged:,} classes that were merged only because of l, from the groups that the method makes without l"
     return Attack("minimality", column, tried, got, chance, None, _verdict(got, None, got > 1 / l + 1e-9))
+
+
+def _dealing(catalog: Catalog, view: Covering) -> Attack:
+    """The program is run on guesses; see dealing.py. Only blind forming promises that this tells nothing."""
+    found = exchange(catalog, view)
+    if found.why is not None:
+        return Attack("dealing", None, found.why, None, None, None, "not tried")
+    promise = found.chance if view.policy.seed is None and view.policy.forming == "blind" else None
+    tried = f"{found.made} guesses, in which two people of a class exchange values, ruled out by running the policy"
+    if not found.made:
+        tried = "the policy was run again on the same rows; it gave other releases, so no guess can be checked by it"
+    verdict = "holds" if not found.are_too_many else "open" if promise is None else "BROKEN"
+    return Attack("dealing", None, tried, found.got, found.chance, promise, verdict)
 
 
 def _told(values: Codes, parts: Codes, l: float) -> tuple[float, float] | None:  # noqa: E741

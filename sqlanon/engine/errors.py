@@ -23,6 +23,10 @@ FULL = ("No space left", "File too large", "max_temp_directory_size", "quota exc
 
 def translated(problem: BaseException) -> BaseException | None:
     """Our error for one of DuckDB's; None where it is a fault of ours, which is to be seen with its traceback."""
+    if "file handle conflict" in str(problem):
+        return ConflictError("A database file is still in use by another connection. Nothing was stored: try again")
+    if "expression depth" in str(problem) or "expression nesting" in str(problem):
+        return DataError("There are too many columns, or the query nests too deep, for DuckDB. Name fewer columns")
     if isinstance(problem, duckdb.InvalidInputException):
         return _invalid_input(problem)
     if isinstance(problem, duckdb.InterruptException):

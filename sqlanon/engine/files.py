@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 
+from sqlanon.engine.patience import is_attached_elsewhere, until_free
 from sqlanon.engine.session import run
 from sqlanon.errors import CatalogError
 from sqlanon.pipeline.macros import check_macros
@@ -43,7 +44,7 @@ def write_duckdb(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, ab
     with _attached(con, draft) as database:
         for table, relation in tables.items():
             run(con, f"create table {database}.{name(table)} as {_shuffled(con, relation)}")
-    with duckdb.connect(str(draft)) as file:
+    with until_free(lambda: duckdb.connect(str(draft)), is_attached_elsewhere) as file:
         run(file, "create schema anon")
         for macro in check_macros():
             run(file, macro.sql)
@@ -103,7 +104,8 @@ def read(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, suffix: st
 @contextmanager
 def _attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> Iterator[str]:
     database = fresh_name("file")
-    run(con, f"attach {literal(str(file))} as {database} (type duckdb{options})")
+    attach = f"attach {literal(str(file))} as {database} (type duckdb{options})"
+    until_free(lambda: run(con, attach), is_attached_elsewhere)
     try:
         yield database
     finally:

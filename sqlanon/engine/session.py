@@ -67,14 +67,23 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     if is_in_transaction(con):
         yield
         return
-    run(con, "begin transaction")
-    try:
-        yield
+    try:  # whatever comes from here on, an interrupt right after BEGIN too, leaves nothing open
+        try:
+            run(con, "begin transaction")
+            yield
+            run(con, "commit")
+        except BaseException:
+            _roll_back(con)
+            raise
     except BaseException:
-        with ignoring(duckdb.Error):  # a fatal error has ended it already
-            run(con, "rollback")
+        _roll_back(con)  # once more: an interrupt may have come on the way to the first
         raise
-    run(con, "commit")
+
+
+def _roll_back(con: duckdb.DuckDBPyConnection) -> None:
+    """End the transaction, if there still is one: a fatal error or a failed COMMIT has ended it already."""
+    with ignoring(duckdb.Error):
+        run(con, "rollback")
 
 
 def is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:

@@ -117,6 +117,7 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
         has_population=policy.population is not None,
         max_suppression=policy.max_suppression,
         refine=policy.refine,
+        forming=policy.forming,
         block_size=policy.block_size,
         run=run,
     )

@@ -10,6 +10,8 @@ RANGES = ("text", "columns", "snapped")
 REPRESENTATIONS = ("closure", "center")
 ROLES = ("quasi", "sensitive", "keep", "unsafe_keep", "pseudonymize")
 """What a column may be; it is one of them or not released."""
+MOST_QUASI = 100
+"""Quasi-identifiers, at most: DuckDB's queries nest only so deep."""
 DEFAULT_METHOD = "auto"
 RECURSIVE_C = Parameter("recursive_c", None, "the c of recursive_l")
 T_DISTANCE = Parameter("t_distance", None, "how the distance between values is measured for t", choices=DISTANCES)
@@ -26,6 +28,13 @@ DELETED = Parameter(
     "people whom the source no longer has, when a view is refreshed: withdraw their rows once k or more of a class "
     "have left and k or more, or none, stay; or hold them",
     choices=("withdraw", "hold"),
+)
+FORMING = Parameter(
+    "forming",
+    "free",
+    "how classes come to keep the models: free lets the method look at sensitive values, blind hides them from it and "
+    "joins groups afterwards",
+    choices=("free", "blind"),
 )
 POPULATION = "a table of everybody who might be in the source: k then counts the people whom a class covers (k-map)"
 MAX_SUPPRESSION = Parameter(

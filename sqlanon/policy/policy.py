@@ -16,7 +16,9 @@ from sqlanon.policy.kinds import Kind, kind_of
 from sqlanon.policy.options import (
     DEFAULT_METHOD,
     DELETED,
+    FORMING,
     MAX_SUPPRESSION,
+    MOST_QUASI,
     PARAMETERS,
     RANGES,
     REPRESENTATIONS,
@@ -72,8 +74,11 @@ class Policy:
         except that datafly then suppresses up to k rows, as its paper does. Suppressed rows have * everywhere; if they
         are fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
     refine: improve the method's groups by a search for less loss; `auto` always does so.
+    forming: 'free' lets the method look at sensitive values to keep the models; 'blind' hides them from it, so that the
+        way in which classes were formed tells next to nothing about them, at the price of wider classes.
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
-    seed: the same seed gives the same groups.
+    seed: the same seed gives the same groups. Without one, groups that depend on sensitive values are drawn by a secret
+        seed that nobody keeps, others by seed 0. Whoever knows the seed of a release with models can check guesses.
     deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes their rows out of a view once
         k or more of a class have left and k or more, or none, stay; 'hold' leaves them.
     strict: refuse a release that breaks k when combined with the stored releases of the same source; otherwise there is
@@ -109,8 +114,9 @@ class Policy:
     population: str | None = None
     max_suppression: float | None = None
     refine: bool = False
+    forming: str = "free"
     block_size: int | None = None
-    seed: int = 0
+    seed: int | None = None
     deleted: str = "withdraw"
     strict: bool = False
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
@@ -119,9 +125,15 @@ class Policy:
         for role in ROLES:
             object.__setattr__(self, role, column_names(role, getattr(self, role)))
         object.__setattr__(self, "k", whole_number("k", self.k, 2))
-        object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
+        if self.seed is not None:
+            object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
         if not self.quasi:
             raise PolicyError("quasi is empty: name the columns that could identify a person, quasi = ['age', 'zip']")
+        if len(self.quasi) > MOST_QUASI:
+            raise PolicyError(
+                f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: so many together leave next to "
+                "nothing of a table. Name those that others can know"
+            )
         refuse_two_roles(self)
         check_entity(self)
         if not isinstance(self.method, str) or self.method.lower() not in METHODS:
@@ -133,6 +145,7 @@ class Policy:
             if not isinstance(getattr(self, switch), bool):
                 raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
         object.__setattr__(self, "deleted", DELETED.check(self.deleted))
+        object.__setattr__(self, "forming", FORMING.check(self.forming))
         if self.block_size is not None:
             object.__setattr__(self, "block_size", whole_number("block_size", self.block_size, 100))
             if METHODS[self.method].block_size is None:

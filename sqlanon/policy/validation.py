@@ -89,6 +89,12 @@ def check_method(policy: Policy) -> None:
             f"{method.name} promises nothing about sensitive values. Leave out l and similar options, or choose "
             f"another method"
         )
+    if policy.forming == "blind" and (method.suppresses or not method.is_homogeneous):
+        raise PolicyError(
+            f"forming = 'blind' does not apply to {method.name}, whose groups cannot be joined afterwards"
+        )
+    if policy.forming == "blind" and method.sees_sensitive(policy.parameters):
+        raise PolicyError("forming = 'blind' cannot be combined with a measure that uses sensitive values (pmi, wmi)")
     if method.draws_in_secret and policy.represent != "closure":
         raise PolicyError(f"represent does not apply to {method.name}, which has no classes with a center")
     if method.draws_in_secret and policy.max_suppression is not None:

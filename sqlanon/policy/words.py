@@ -41,6 +41,8 @@ def policy_in_words(policy: Policy) -> list[str]:
     weights = [f"{column} {weight:g}" for column, weight in policy.weights.items() if weight != 1]
     if weights:
         told.append(f"Weights of columns in the loss, where not 1: {listed(weights)}.")
+    if policy.forming == "blind" and policy.models:
+        told.append("The method does not see sensitive values; groups that break a model are joined afterwards.")
     told.append(_printed(policy))
     told.append(f"All other columns of the source are left out. Groups are found by the method {policy.method}.")
     return [_capital(sentence) for sentence in told if sentence]

@@ -32,6 +32,7 @@ from sqlanon.catalog.releases import (
 )
 from sqlanon.engine.instances import enlist, key_named
 from sqlanon.engine.names import resolve, snapshot
+from sqlanon.engine.patience import patient
 from sqlanon.engine.session import Session, run, temporary, transaction, translate_errors, unwrap
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError
 from sqlanon.pipeline.digests import ADDED, DIGEST, Digests, with_digest
@@ -56,13 +57,14 @@ COHORT, HAS_LEFT, IS_NEW, PLACE = "sqlanon_cohort", "sqlanon_has_left", "sqlanon
 EVERYBODY, IS_ADDED = "sqlanon_everybody", "sqlanon_is_added"
 
 
+@patient
 def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
     """Bring a stored view up to its source: in one transaction, verified, or not at all.
 
     Rows already released keep their labels; new people are released in groups of their own, and who would not have k
     others of them is held back; deleted ones are withdrawn or held, as the policy's `deleted` says. `key` is for
     `pseudonymize`, and must be that of the view. Returns the version: what was added, withdrawn and held. Where nothing
-    that is released changes, the version is the old one.
+    that is released changes, the version is the old one. While another connection changes the same, it waits.
     """
     raw = unwrap(con)
     with translate_errors(), Run(), transaction(raw):

@@ -109,7 +109,7 @@ def test_repair_keeps_k_and_reaches_l_by_merging_only(seed: int) -> None:
 def test_spreading_gives_each_group_its_share_of_every_sensitive_value() -> None:
     # Two groups of two rows share a tuple that has two rows of each of two values.
     merged = Groups.collect([0, 0], [0, 1], [2, 2])
-    found = spread(merged, np.array([0, 0]), np.array([2, 2]))
+    found = spread(merged, np.array([0, 0]), np.array([2, 2]), np.random.default_rng(0))
     assert sorted(zip(found.tuple.tolist(), found.group.tolist(), found.rows.tolist(), strict=True)) == [
         (0, 0, 1),
         (0, 1, 1),

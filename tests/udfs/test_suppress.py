@@ -187,3 +187,19 @@ def slowly(problem: Problem, groups: Groups, k: int, left: int) -> Members:
         if left == before:
             break
     return members
+
+
+def test_who_is_given_up_does_not_tell_whether_two_people_have_the_same_value():
+    # Two people far from all others, with one value and with two: both are given up, or neither.
+    gone = []
+    for values in ([0, 1, 2, 0, 1, 2, 3, 3], [0, 1, 2, 0, 1, 2, 3, 4]):
+        places = [0, 0, 0, 1, 1, 1, 9, 9]
+        pairs, counts = np.unique(np.column_stack([places, values]), axis=0, return_counts=True)
+        plain = Problem(pairs[:, :1].copy(), counts, (Numbers(np.arange(10.0)),), np.ones(1), pairs[:, 1:].copy())
+        problem = promise(plain, {"l": 2.0})
+        home = Groups.collect(np.arange(len(pairs)), np.zeros(len(pairs), dtype=np.int64), counts)
+        found = suppress(problem, home, 3, 0.5, lambda done, total, **facts: None)
+        gone.append(
+            sorted(np.repeat(problem.ranks[found.tuple, 0], found.rows)[np.repeat(found.group, found.rows) < 0])
+        )
+    assert gone[0] == gone[1] == [9, 9]

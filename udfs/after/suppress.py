@@ -10,7 +10,8 @@ and d attributes; memory O(g d). No more than `PAIRS` tuples and groups are comp
 groups first. Nothing is drawn at random.
 
 Decided:
-- The rows of a tuple that are in one group go together.
+- Rows of one group that are equal in all quasi-identifiers go together, whatever their sensitive values: whether two
+  people were given up must not tell that they have the same one.
 - What is left of a group, and what others join, must keep k and all models; an offer that breaks one is not taken.
 - Loss is NCP, whatever the method keeps low.
 - Suppressed rows that are fewer than k, or break a model as a class of their own, cannot be printed: see `settle`. With
@@ -112,13 +113,19 @@ class Offer:
 
 
 class State:
-    """The entries of a clustering with their groups, which change, and the boxes of those groups."""
+    """The entries of a clustering with their groups, which change, and the boxes of those groups.
+
+    An entry is all rows of a group that are equal in their ranks, whatever their sensitive values.
+    """
 
     def __init__(self, problem: Problem, groups: Groups, k: int) -> None:
-        self.problem, self.k = problem, k
-        self.tuple, self.group, self.rows = groups.tuple, groups.group.copy(), groups.rows
-        self.report = groups.report
-        self.ranks = problem.ranks[self.tuple]
+        self.problem, self.k, self.before = problem, k, groups
+        merged, place = problem.merged()
+        units, self.unit = np.unique(np.stack([groups.group, place[groups.tuple]]), axis=1, return_inverse=True)
+        self.unit = self.unit.reshape(-1)
+        self.group = units[0].copy()
+        self.rows = np.bincount(self.unit, weights=groups.rows, minlength=units.shape[1]).astype(np.int64)
+        self.ranks = merged.ranks[units[1]]
         self.whole = float(problem.weights.sum())
         """What a suppressed row loses."""
 
@@ -127,7 +134,7 @@ class State:
         kept = self.group >= 0
         number = self.group.copy()
         number[kept] = np.unique(self.group[kept], return_inverse=True)[1]
-        return Groups.collect(self.tuple, number, self.rows, self.report)
+        return Groups.collect(self.before.tuple, number[self.unit], self.before.rows, self.before.report)
 
     def round(self, left: int) -> int:
         """Take the best offers, of so many rows at most, and say how many rows they suppressed."""
@@ -227,9 +234,12 @@ class State:
         return True
 
     def _are_legal(self, group: Ints, inside: Ints) -> bool:
-        place = np.unique(group[inside], return_inverse=True)[1]
-        tuples, rows = self.tuple[inside], self.rows[inside]
+        place = np.full(len(group), -1)
+        place[inside] = np.unique(group[inside], return_inverse=True)[1]
+        of_entry = place[self.unit]
+        mine = of_entry >= 0
+        tuples, rows = self.before.tuple[mine], self.before.rows[mine]
         return bool(
-            (np.bincount(place, weights=rows) >= self.k).all()
-            and legality.are_legal(self.problem, tuples, place, rows).all()
+            (np.bincount(of_entry[mine], weights=rows) >= self.k).all()
+            and legality.are_legal(self.problem, tuples, of_entry[mine], rows).all()
         )

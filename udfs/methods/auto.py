@@ -112,7 +112,7 @@ def _repaired(
     if len(problem.counts) <= SMALL:
         merged, place = problem.merged()
         blind = peel.cluster(merged, k, rng, hold, steps=steps)
-        starts = [*starts, repair.spread(blind, place, problem.counts)]
+        starts = [*starts, repair.spread(blind, place, problem.counts, rng)]
     return [repair.repair(problem, start, hold) for start in starts]
 
 

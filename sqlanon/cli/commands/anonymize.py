@@ -23,6 +23,7 @@ from sqlanon.cli.commands.arguments import (
 from sqlanon.policy.options import (
     DEFAULT_METHOD,
     DELETED,
+    FORMING,
     MAX_SUPPRESSION,
     PARAMETERS,
     POPULATION,
@@ -65,8 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--population", metavar="TABLE", help=POPULATION)
     parser.add_argument(f"--{MAX_SUPPRESSION.name.replace('_', '-')}", type=number, help=MAX_SUPPRESSION.help)
     parser.add_argument("--refine", action="store_true", default=None, help="improve the method's groups by a search")
+    parser.add_argument("--forming", choices=FORMING.choices, help=FORMING.help)
     parser.add_argument("--block-size", type=number, help="maximum number of distinct tuples per block")
-    parser.add_argument("--seed", type=int, help="the same seed gives the same groups")
+    parser.add_argument("--seed", type=int, help="the same seed gives the same groups; secret by default with models")
     parser.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
     parser.add_argument(
         "--strict",

@@ -65,7 +65,7 @@ clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
 -- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
-    '{"k": 5, "kinds": ["numbers"], "weights": [1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": 0, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": null, "refine": false, "block_size": null, "run": null}',
+    '{"k": 5, "kinds": ["numbers"], "weights": [1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": null, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": null, "refine": false, "forming": "free", "block_size": null, "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
         select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1], codes := cast([] as bigint[])))

@@ -107,7 +107,7 @@ clustered as materialized (
 -- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
 -- Reads: encoded, guard, nodes.
 select sqlanon_cluster(
-    '{"k": 5, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": 7, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": 0.05, "refine": true, "block_size": 1000, "run": null}',
+    '{"k": 5, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": 7, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": 0.05, "refine": true, "forming": "free", "block_size": 1000, "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
         select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1, r2], codes := cast([] as bigint[])))
