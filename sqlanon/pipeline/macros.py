@@ -131,10 +131,11 @@ PLANNED = (
         {"release": "null"},
     ),
 )
-HELPERS = ("quoted_list", "quoted_text", "numbered_list", "size_text", "class_query", "model_query")
+HELPERS = ("quoted_list", "quoted_text", "numbered_list", "size_text", "class_query", "linked_query", "model_query")
 """Macros that others are made of, in an order in which each finds what it uses."""
 CHECKS = (
     "k_anonymity",
+    "linked_k",
     "l_diversity",
     "distinct_l_diversity",
     "entropy_l_diversity",

@@ -77,7 +77,11 @@ def plan(
     ]
     conditions = promise.conditions(policy, watched)
     return Plan(
-        reading, with_ctes(ctes, _release_sql((*shown, *hidden), conditions, len(watched))), shown, hidden, promise
+        reading,
+        with_ctes(ctes, _release_sql((*shown, *hidden), conditions, promise.proofs, len(watched))),
+        shown,
+        hidden,
+        promise,
     )
 
 
@@ -122,10 +126,10 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
     )
 
 
-def _release_sql(columns: Sequence[str], conditions: list[str], watched: int) -> str:
+def _release_sql(columns: Sequence[str], conditions: list[str], proofs: Sequence[str], watched: int) -> str:
     return render(
         "steps/prove/release.sql",
         columns=comma(f"released.{name(column)}" for column in columns),
-        proofs=comma(["proof", *(f"model_{number}" for number in range(1, watched + 1))]),
+        proofs=comma([*proofs, *(f"model_{number}" for number in range(1, watched + 1))]),
         promise_holds="\n    ".join(["case", *conditions, "else true"]) + "\nend",
     )
