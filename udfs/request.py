@@ -17,7 +17,8 @@ class Request:
 
     `kinds` says of each attribute whether it is 'numbers' or a 'tree'. `distances` holds, for each sensitive column,
     how far its values are apart for t: 'equal', 'ordered', or the number of the attribute of whose tree they are
-    leaves. `run` is the id of the run that wants to hear of it.
+    leaves. If it `is_linked`, people are grouped by all of their rows, in the order of the attribute `row_order`, and
+    dropping a row has the `row_price`. `run` is the id of the run that wants to hear of it.
     """
 
     k: int
@@ -32,6 +33,9 @@ class Request:
     sensitive: tuple[str, ...] = ()
     distances: tuple[str | int, ...] = ()
     entity: str | None = None
+    is_linked: bool = False
+    row_price: float = 1.0
+    row_order: int | None = None
     has_population: bool = False
     max_suppression: float | None = None
     refine: bool = False

@@ -34,6 +34,8 @@ def solve(
     """
     method = request.core
     rng = np.random.default_rng(secrets.randbits(128) if method.draws_in_secret else request.seed)
+    if request.is_linked:
+        return _linked(request, problem, rng, progress)
     size = request.block_size or method.block_size
     work = partial(solve_block, request)
     groups = blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers)
@@ -42,6 +44,22 @@ def solve(
     if request.has_population and released is not None:
         groups = trim(problem, groups, request.k, released)
     return groups
+
+
+def _linked(request: Request, problem: Problem, rng: np.random.Generator, progress: Progress) -> Groups:
+    """People by all of their rows. Imported when needed: numba alone takes longer than many a run."""
+    from sqlanon.udfs.linked import cluster as linked
+
+    return linked.cluster(
+        problem,
+        request.k,
+        rng,
+        progress,
+        price=request.row_price,
+        order=request.row_order,
+        effort=str(request.parameters.get("effort", "balanced")),
+        size=request.block_size,
+    )
 
 
 def solve_block(

@@ -67,7 +67,6 @@ def check_linked(policy: Policy) -> None:
         "refine": policy.refine,
         "max_suppression": policy.max_suppression is not None,
         "represent = 'center'": policy.represent == "center",
-        "effort": policy.parameters.get("effort") not in (None, METHODS[DEFAULT_METHOD].check({}).get("effort")),
         "time_budget": policy.parameters.get("time_budget") is not None,
     }
     for option, is_given in refused.items():
