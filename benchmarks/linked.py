@@ -1,6 +1,6 @@
 """Linked k-anonymity on simulated visits: what kept rows lose, how many are dropped, what row by row leaves open.
 
-    python benchmarks/linked.py [people]
+    python benchmarks/linked.py [--people 2000] [--k 3 5 10] [--effort balanced] [--write FILE]
 
 2,000 people with 4,819 visits: sex, year of birth, zip code, day and ward of the visit. `entity` row by row (method
 auto) is measured in the same way: its loss, and how many people have a set of rows of their own.
@@ -8,11 +8,12 @@ auto) is measured in the same way: its loss, and how many people have a set of r
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
+from typing import Any
 
 import numpy as np
+from cells import Table, parser, setting, write
 
 from sqlanon.udfs.linked import cluster as linked
 from sqlanon.udfs.methods import METHODS
@@ -57,7 +58,7 @@ def problem_of(visits: Ints, k: int) -> Problem:
     return promise(problem, {}, people=k)
 
 
-def measured(problem: Problem, groups: Groups) -> tuple[float, float, float, int]:
+def measured(problem: Problem, groups: Groups) -> dict[str, Any]:
     """The loss of kept rows, the share of rows dropped, the share of people with a set of rows of their own, and how
     few people share a set."""
     lo, hi, rows = groups.closure(problem)
@@ -70,36 +71,48 @@ def measured(problem: Problem, groups: Groups) -> tuple[float, float, float, int
         sets.setdefault(int(problem.sensitive[one, 0]), []).extend([box] * int(copies))
     shared = Counter(tuple(sorted(boxes)) for boxes in sets.values())
     alone = sum(1 for number in shared.values() if number == 1)
-    return loss, 1 - float(rows.sum()) / problem.rows, alone / len(sets), min(shared.values())
+    return {
+        "loss of kept rows": loss,
+        "rows dropped, %": 100 - 100 * float(rows.sum()) / problem.rows,
+        "people alone, %": 100 * alone / len(sets),
+        "linked k": min(shared.values()),
+    }
 
 
 def quiet(done: int, total: int, **facts: float) -> None:
     """Progress that nobody hears of."""
 
 
-def main(people: int) -> None:
-    """A line for each k: row by row, then linked at three prices."""
-    visits = simulate(people)
-    print(f"{people:,} people, {len(visits):,} visits")
-    print("k   how            loss   dropped  alone  linked k  seconds")
-    for k in (3, 5, 10):
+def main() -> None:
+    """A row for each k: row by row, then linked at one or three prices."""
+    options = parser(__doc__)
+    options.add_argument("--people", type=int, default=2_000)
+    options.add_argument("--k", type=int, nargs="+", default=[3, 5, 10])
+    options.add_argument("--prices", type=float, nargs="+", default=[3.0, 1.0, 0.6], help="for k = 5; 1 for others")
+    options.add_argument("--effort", choices=tuple(linked.STEPS), default="balanced")
+    asked = options.parse_args()
+    made = setting()
+    visits = simulate(asked.people)
+    kinds = ("tree", "numbers", "tree", "numbers", "tree")
+    parameters = METHODS["auto"].check({})
+    table = Table(
+        {"k": (3, 0), "how": (22, None), "loss of kept rows": (6, 3), "rows dropped, %": (6, 1)}
+        | {"people alone, %": (6, 1), "linked k": (6, 0), "CPU s": (6, 1)}
+    )
+    for k in asked.k:
         problem = problem_of(visits, k)
-        kinds = ("tree", "numbers", "tree", "numbers", "tree")
-        began = time.perf_counter()
-        parameters = METHODS["auto"].check({})
+        began = time.process_time()
         rows = solve(Request(k, kinds, (1.0,) * 5, parameters=parameters, entity="person"), problem, quiet)
-        show(k, "row by row", problem, rows, time.perf_counter() - began)
-        for price in (3.0, 1.0, 0.6) if k == 5 else (1.0,):
-            began = time.perf_counter()
-            found = linked.cluster(problem, k, np.random.default_rng(0), quiet, price=price, order=DAY)
-            show(k, f"linked, {price:g}", problem, found, time.perf_counter() - began)
-
-
-def show(k: int, how: str, problem: Problem, groups: Groups, seconds: float) -> None:
-    """One line."""
-    loss, dropped, alone, least = measured(problem, groups)
-    print(f"{k:<3} {how:14} {loss:.3f}  {dropped:7.1%} {alone:6.1%}  {least:8}  {seconds:7.1f}")
+        table.add(measured(problem, rows) | {"k": k, "how": "row by row", "CPU s": time.process_time() - began})
+        for price in asked.prices if k == 5 else [1.0]:
+            began = time.process_time()
+            rng = np.random.default_rng(0)
+            found = linked.cluster(problem, k, rng, quiet, price=price, order=DAY, effort=asked.effort)
+            how = f"linked, row_price {price:g}"
+            table.add(measured(problem, found) | {"k": k, "how": how, "CPU s": time.process_time() - began})
+    if asked.write:
+        write(asked.write, "linked", made, "\n".join(table.lines))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)
+    main()
