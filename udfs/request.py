@@ -10,6 +10,9 @@ from typing import Any
 from sqlanon.udfs.method import Method
 from sqlanon.udfs.methods import METHODS
 
+LINKED = ("is_linked", "row_price", "row_order")
+"""What is only told where people are grouped by all of their rows."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -49,7 +52,8 @@ class Request:
 
     def json(self) -> str:
         """As text that SQL carries to the function that runs it."""
-        return json.dumps(asdict(self))
+        given = asdict(self)
+        return json.dumps(given if self.is_linked else {key: given[key] for key in given if key not in LINKED})
 
     @classmethod
     def of_json(cls, text: str) -> Request:

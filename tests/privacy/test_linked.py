@@ -183,7 +183,7 @@ def test_models_look_at_the_people_who_share_a_set_of_rows(con: Con, models: dic
 
 
 def test_dropped_rows_count_as_suppressed(con: Con) -> None:
-    release = sqlanon.anonymize(con, "visits", QUASI, 5, entity="who", linked=True, row_price=0.1)
+    release = sqlanon.anonymize(con, "visits", QUASI, 5, entity="who", linked=True, row_price=0.3)
     left_out = release.proof.left_out
     assert left_out == len(simulated()) - release.proof.rows > 0
     assert release.suppressed == left_out
@@ -253,5 +253,7 @@ def test_what_cannot_be_linked_is_refused(con: Con, options: dict[str, Any], mes
 def test_what_not_even_everybody_together_keeps_is_refused(con: Con) -> None:
     with pytest.raises(sqlanon.SqlanonError, match="61 people"):
         sqlanon.anonymize(con, "visits", QUASI, 61, entity="who", linked=True)
+    with pytest.raises(sqlanon.SqlanonError, match="it pays to drop every row"):
+        sqlanon.anonymize(con, "visits", QUASI, 20, entity="who", linked=True, row_price=0.01)
     with pytest.raises(sqlanon.SqlanonError, match="l = 9"):
         sqlanon.anonymize(con, "visits", QUASI, 3, entity="who", linked=True, sensitive=["illness"], l=9)

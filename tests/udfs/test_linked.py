@@ -65,7 +65,11 @@ def test_every_set_of_rows_is_that_of_k_people_and_every_row_is_somewhere(
         with pytest.raises(DataError, match="people"):
             found(problem, k)
         return
-    groups = found(problem, k, price=price, order=order)
+    try:
+        groups = found(problem, k, price=price, order=order)
+    except DataError:
+        assert price < 1  # it pays to drop every row
+        return
     np.testing.assert_array_equal(np.bincount(groups.tuple, groups.rows), problem.counts)
     sets = histories(problem, groups)
     assert all(sum(other == boxes for other in sets.values()) >= k for boxes in sets.values())
@@ -136,7 +140,7 @@ def test_a_higher_price_drops_fewer_rows() -> None:
     rng = np.random.default_rng(3)
     rows = [tuple(int(v) for v in rng.integers(0, (40, 5, 6, 3))) for _ in range(150)]
     problem = problem_of(rows, 4)
-    dropped = [found(problem, 4, price=price) for price in (0.05, 1.0, 20.0)]
+    dropped = [found(problem, 4, price=price) for price in (0.4, 1.0, 20.0)]
     counts = [int(groups.rows[groups.group == LEFT_OUT].sum()) for groups in dropped]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1]
@@ -145,7 +149,7 @@ def test_a_higher_price_drops_fewer_rows() -> None:
 def test_blocks_of_people_and_people_of_very_many_rows() -> None:
     rng = np.random.default_rng(4)
     rows = [tuple(int(v) for v in rng.integers(0, (300, 5, 6, 3))) for _ in range(700)]
-    rows += [(1000 + i // 100, i % 5, i % 6, 0) for i in range(300)]
+    rows += [(1000 + i // 100, i % 100 % 5, i % 100 % 6, 0) for i in range(300)]
     problem = problem_of(rows, 3)
     groups = found(problem, 3, size=100)
     assert groups.report["blocks"] > 1

@@ -123,6 +123,8 @@ def cluster(
     if len(problem.models) > 1:
         boxes = Repair(problem, profiles, between(progress, 900, THOUSANDTHS), rng).mend(groups, boxes)
     progress(THOUSANDTHS, THOUSANDTHS)
+    if not any(box.size for box in boxes):
+        raise DataError(f"At a row_price of {price:g} it pays to drop every row, so nothing is left. Set a higher one.")
     report: dict[str, object] = {"groups_of_people": len(boxes)}
     return _collected(problem, boxes, report | ({"blocks": len(parts)} if parts[1:] else {}))
 
