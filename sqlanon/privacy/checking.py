@@ -51,7 +51,10 @@ class Check:
     def as_dict(self) -> dict[str, Any]:
         """For JSON, which has no infinity."""
         reached = {m: {c: "infinity" if v == inf else v for c, v in found.items()} for m, found in self.reached.items()}
-        return asdict(self) | {"reached": reached, "holds": self.holds}
+        plain = asdict(self) | {"reached": reached, "holds": self.holds}
+        if self.linked_k is None and not self.is_linked:  # nothing was said about people
+            del plain["linked_k"], plain["is_linked"]
+        return plain
 
 
 @translate_errors()
