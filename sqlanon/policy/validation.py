@@ -68,6 +68,7 @@ def check_linked(policy: Policy) -> None:
         "max_suppression": policy.max_suppression is not None,
         "represent = 'center'": policy.represent == "center",
         "time_budget": policy.parameters.get("time_budget") is not None,
+        "objective": policy.parameters.get("objective") != METHODS[DEFAULT_METHOD].check({})["objective"],
     }
     for option, is_given in refused.items():
         if is_given:

@@ -238,6 +238,8 @@ def test_a_report_says_what_all_rows_of_a_person_tell(con: Con, tmp_path: Path) 
         ({"max_suppression": 0.1}, "linked cannot be combined with max_suppression"),
         ({"represent": "center"}, "linked cannot be combined with represent"),
         ({"refine": True}, "linked cannot be combined with refine"),
+        ({"time_budget": 2}, "linked cannot be combined with time_budget"),
+        ({"objective": "lm"}, "linked cannot be combined with objective"),
         ({"row_price": 0}, "row_price is 0; it must be a number of 0.01 or more"),
         ({"row_order": "illness"}, "row_order is 'illness'; it must be one of the quasi-identifiers"),
         ({"linked": "yes"}, "linked is 'yes'; it must be true or false"),

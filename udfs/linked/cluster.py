@@ -112,10 +112,12 @@ def cluster(
     check_legal(problem)
     groups: list[Ints] = []
     parts = _blocks(problem, people, k, size or BLOCK)
-    done = 0
+    done, steps = 0, STEPS.get(effort, STEPS["best"])
     for some in parts:
         low, high = 900 * done // number, 900 * (done + len(some)) // number
-        found = _grouped(problem, people, some, k, rng, between(progress, low, high), price, STEPS[effort])
+        found = _grouped(
+            problem, people, some, k, rng, between(progress, low, high), price, STEPS.get(effort, STEPS["best"])
+        )
         groups += [some[group] for group in found]
         done += len(some)
     profiles = Profiles(problem, people, price, int(rng.integers(1 << 62)))
