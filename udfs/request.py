@@ -10,6 +10,9 @@ from typing import Any
 from sqlanon.udfs.method import Method
 from sqlanon.udfs.methods import METHODS
 
+LINKED = ("is_linked", "row_price", "row_order")
+"""What is only told where people are grouped by all of their rows."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -17,8 +20,9 @@ class Request:
 
     `kinds` says of each attribute whether it is 'numbers' or a 'tree'. `distances` holds, for each sensitive column,
     how far its values are apart for t: 'equal', 'ordered', or the number of the attribute of whose tree they are
-    leaves. Without a `seed`, random numbers are secret where the core sees sensitive values, and those of seed 0
-    elsewhere. `run` is the id of the run that wants to hear of it.
+    leaves. If it `is_linked`, people are grouped by all of their rows, in the order of the attribute `row_order`, and
+    dropping a row has the `row_price`. Without a `seed`, random numbers are secret where the core sees sensitive values,
+    and those of seed 0 elsewhere. `run` is the id of the run that wants to hear of it.
     """
 
     k: int
@@ -33,6 +37,9 @@ class Request:
     sensitive: tuple[str, ...] = ()
     distances: tuple[str | int, ...] = ()
     entity: str | None = None
+    is_linked: bool = False
+    row_price: float = 1.0
+    row_order: int | None = None
     has_population: bool = False
     max_suppression: float | None = None
     refine: bool = False
@@ -47,7 +54,8 @@ class Request:
 
     def json(self) -> str:
         """As text that SQL carries to the function that runs it."""
-        return json.dumps(asdict(self))
+        given = asdict(self)
+        return json.dumps(given if self.is_linked else {key: given[key] for key in given if key not in LINKED})
 
     @classmethod
     def of_json(cls, text: str) -> Request:

@@ -33,6 +33,8 @@ def solve(
     `workers` are busy at once, by default one for each core; the groups do not depend on it.
     """
     rng = generator(request, problem)
+    if request.is_linked:
+        return _linked(request, problem, rng, progress)
     if problem.sensitive is None:
         groups = _clustered(request, problem, rng, progress, workers)
     else:
@@ -79,6 +81,22 @@ def _blind(
     groups = _clustered(request, merged, rng, between(progress, 0, 900), workers)
     dealt = spread(groups, place, problem.counts, rng)
     return blind.form(problem, dealt, between(progress, 900, THOUSANDTHS))
+
+
+def _linked(request: Request, problem: Problem, rng: np.random.Generator, progress: Progress) -> Groups:
+    """People by all of their rows. Imported when needed: numba alone takes longer than many a run."""
+    from sqlanon.udfs.linked import cluster as linked
+
+    return linked.cluster(
+        problem,
+        request.k,
+        rng,
+        progress,
+        price=request.row_price,
+        order=request.row_order,
+        effort=str(request.parameters.get("effort", "balanced")),
+        size=request.block_size,
+    )
 
 
 def solve_block(

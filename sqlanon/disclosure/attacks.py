@@ -17,6 +17,7 @@ import numpy as np
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
 from sqlanon.disclosure.dealing import exchange
+from sqlanon.disclosure.linked import known_rows
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, translate_errors, unwrap
@@ -102,6 +103,7 @@ def attack(
             *(found for column in view.sensitive for found in _sensitive(view, column, knows)),
             _order(view),
             *_ends(view),
+            *(Attack(**each.told, verdict=_verdict(each.got, each.promise, each.is_open)) for each in known_rows(view)),
             *(_intersection(view, Covering(catalog, other)) for other in _others(raw, named, view.target, others)),
             *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
             *([_dealing(catalog, view)] if view.policy.models else []),

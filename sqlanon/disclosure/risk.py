@@ -14,8 +14,13 @@ from sqlanon.errors import PolicyError
 from sqlanon.sqltext import literal, names
 
 
-def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None) -> dict[str, float | None]:
-    """The measures of anon.risk by name. Each of source and population is a table, file, query or frame, as printed."""
+def risk(
+    con: Any, source: Any, quasi: Sequence[str], *, population: Any = None, entity: str | None = None
+) -> dict[str, float | None]:
+    """The measures of anon.risk by name. Each of source and population is a table, file, query or frame, as printed.
+
+    With an `entity`, the column that identifies a person, they include how few people share a set of rows.
+    """
     if not quasi:
         raise PolicyError("quasi is empty: name the columns that could identify a person")
     raw = unwrap(con)
@@ -23,10 +28,11 @@ def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None)
     with (
         translate_errors(),
         registered(raw) as named,
-        _columns(raw, named(source), quasi) as table,
+        _columns(raw, named(source), [*quasi, *([entity] if entity is not None else [])]) as table,
         _columns(raw, None if population is None else named(population), quasi) as people,
     ):
         arguments = f"{literal(table)}, {literal(list(quasi))}, population := {literal(people)}"
+        arguments += f", entity := {literal(entity)}"
         return dict(run(raw, f"select measure, value from {anon}.risk({arguments})"))
 
 

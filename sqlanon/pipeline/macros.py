@@ -131,9 +131,9 @@ PLANNED = (
         {"release": "null"},
     ),
 )
-HELPERS = ("quoted_list", "quoted_text", "numbered_list", "size_text", "class_query", "model_query")
+HELPERS = ("quoted_list", "quoted_text", "numbered_list", "size_text", "class_query", "linked_query", "model_query")
 """Macros that others are made of, in an order in which each finds what it uses."""
-CHECKS = ("k_anonymity", "equivalence_classes", "violations", "model_violations")
+CHECKS = ("k_anonymity", "linked_k", "equivalence_classes", "violations", "model_violations")
 
 
 def check_macros() -> list[Macro]:

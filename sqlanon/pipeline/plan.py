@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlanon.families import DATE, TIMESTAMP
 from sqlanon.pipeline.encode import Columns, Held, comma, encoding, pseudonymized
 from sqlanon.pipeline.guard import guard_sql
 from sqlanon.pipeline.models import asked_of
 from sqlanon.pipeline.printing import assigned, releasing
 from sqlanon.pipeline.promises import Promise, promise_of
 from sqlanon.pipeline.reading import Reading
-from sqlanon.sqltext import Cte, literal, name, render, with_ctes
+from sqlanon.sqltext import Cte, fold, literal, name, render, with_ctes
 from sqlanon.udfs.request import Request
 
 
@@ -77,7 +78,11 @@ def plan(
     ]
     conditions = promise.conditions(policy, watched)
     return Plan(
-        reading, with_ctes(ctes, _release_sql((*shown, *hidden), conditions, len(watched))), shown, hidden, promise
+        reading,
+        with_ctes(ctes, _release_sql((*shown, *hidden), conditions, promise.proofs, len(watched))),
+        shown,
+        hidden,
+        promise,
     )
 
 
@@ -114,6 +119,9 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
         sensitive=tuple(one.column for one in watched),
         distances=tuple(distances),
         entity=policy.entity,
+        is_linked=policy.linked,
+        row_price=1.0 if policy.row_price is None else policy.row_price,
+        row_order=_row_order(reading) if policy.linked else None,
         has_population=policy.population is not None,
         max_suppression=policy.max_suppression,
         refine=policy.refine,
@@ -123,10 +131,19 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
     )
 
 
-def _release_sql(columns: Sequence[str], conditions: list[str], watched: int) -> str:
+def _row_order(reading: Reading) -> int | None:
+    """The attribute that a person's rows are in order of: the one that is named, else the first date or timestamp."""
+    asked = reading.policy.row_order
+    for number, (column, attribute) in enumerate(zip(reading.policy.quasi, reading.attributes, strict=True)):
+        if fold(column) == fold(asked) if asked is not None else attribute.family in (DATE, TIMESTAMP):
+            return number
+    return None
+
+
+def _release_sql(columns: Sequence[str], conditions: list[str], proofs: Sequence[str], watched: int) -> str:
     return render(
         "steps/prove/release.sql",
         columns=comma(f"released.{name(column)}" for column in columns),
-        proofs=comma(["proof", *(f"model_{number}" for number in range(1, watched + 1))]),
+        proofs=comma([*proofs, *(f"model_{number}" for number in range(1, watched + 1))]),
         promise_holds="\n    ".join(["case", *conditions, "else true"]) + "\nend",
     )

@@ -37,6 +37,8 @@ class Kind:
     """Do rows that print the same form classes, which are counted?"""
     prints_exact: bool = False
     """Are quasi-identifiers released unchanged, with the sensitive values in a table of their own?"""
+    drops_rows: bool = False
+    """Are rows left out even if max_suppression does not allow for it?"""
     counts: str = "rows"
     """What makes up k: rows, entities, or the people of a population."""
     measures_sensitive: bool = True
@@ -70,12 +72,25 @@ HOMOGENEOUS = Kind(
 ENTITIES = replace(
     HOMOGENEOUS,
     name="entities",
-    property="k-anonymity of entities",
-    sentence="Every person is one of at least {k} who look the same in {quasi}.",
+    property="k-anonymity of entities, row by row",
+    sentence="Every row is one of those of at least {k} people that look the same in {quasi}.",
+    aim="They are made coarser until every combination is shared by {k} people or more (k = {k}), row by row.",
     shortfall="A released class has only {} entities",
     proof="steps/prove/proof_people.sql",
     counts="entities",
     unrefreshable="it counts people who have several rows, and one person's rows may be added in different versions",
+)
+LINKED = replace(
+    ENTITIES,
+    name="linked entities",
+    property="linked k-anonymity of entities",
+    sentence="Every person is one of at least {k} whose rows, all together, look the same in {quasi}.",
+    aim="They are made coarser, and some rows are dropped, until every person's set of rows is shared by {k} people or "
+    "more (linked k = {k}).",
+    shortfall="The number of people who share the rarest set of released rows is {}",
+    proof="steps/prove/proof_linked.sql",
+    drops_rows=True,
+    unrefreshable="it is linked: it groups people by all of their rows, so that one more row changes a person's group",
 )
 K_MAP = replace(
     HOMOGENEOUS,
@@ -120,11 +135,11 @@ ANATOMY = Kind(
     unattackable="'{}' releases centers or exact values. Attacks need a release whose labels cover values",
     note="a different promise: exact values, with the sensitive ones in a separate table",
 )
-KINDS = (HOMOGENEOUS, ENTITIES, K_MAP, OWN_BOXES, ANATOMY)
+KINDS = (HOMOGENEOUS, ENTITIES, LINKED, K_MAP, OWN_BOXES, ANATOMY)
 
 
-def kind_of(method: str, population: str | None = None, entity: str | None = None) -> Kind:
-    """The kind of a release by this method, with or without a population and an entity."""
+def kind_of(method: str, population: str | None = None, entity: str | None = None, is_linked: bool = False) -> Kind:
+    """The kind of a release by this method, with or without a population and an entity, linked or row by row."""
     core = METHODS[method]
     if core.is_exact:
         return ANATOMY
@@ -132,4 +147,6 @@ def kind_of(method: str, population: str | None = None, entity: str | None = Non
         return K_MAP
     if not core.is_homogeneous:
         return OWN_BOXES
-    return HOMOGENEOUS if entity is None else ENTITIES
+    if entity is None:
+        return HOMOGENEOUS
+    return LINKED if is_linked else ENTITIES

@@ -40,6 +40,20 @@ POPULATION = "a table of everybody who might be in the source: k then counts the
 MAX_SUPPRESSION = Parameter(
     "max_suppression", None, "the share of rows that may be suppressed if that reduces the loss, such as 0.02", high=1
 )
+LINKED = (
+    "with an entity: people are grouped by all of their rows, so that whoever knows all rows of a person finds k "
+    "people who share them"
+)
+ROW_PRICE = Parameter(
+    "row_price",
+    None,
+    "with linked: the price of dropping a row, where 1 (the default) is that of a row that loses everything. A lower "
+    "price drops more rows and generalizes the others less",
+    low=0.01,
+)
+ROW_ORDER = (
+    "with linked: the quasi-identifier that a person's rows are in order of; by default the first date or timestamp"
+)
 ASKED = (*(model.option for model in MODELS.values()), RECURSIVE_C, T_DISTANCE, SEVERAL)
 """The options that require something of sensitive columns."""
 PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))

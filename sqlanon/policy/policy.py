@@ -23,9 +23,11 @@ from sqlanon.policy.options import (
     RANGES,
     REPRESENTATIONS,
     ROLES,
+    ROW_PRICE,
 )
 from sqlanon.policy.validation import (
     check_entity,
+    check_linked,
     check_method,
     check_models,
     check_population,
@@ -35,6 +37,7 @@ from sqlanon.policy.validation import (
     refuse_two_roles,
     whole_number,
 )
+from sqlanon.sqltext import fold
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
 
@@ -59,6 +62,13 @@ class Policy:
     sensitive: columns released unchanged, whose diversity within a class is measured.
     entity: the column that identifies a person, such as a patient number: k, l and alpha then count people instead of
         rows. It is released only if it has another role too.
+    linked: group people by all of their rows: whoever knows every row of a person finds k people or more whose rows,
+        all together, look the same. Rows that nobody else has are dropped, at a price. k, l and alpha count the people
+        of such a group. Without it, k people are behind every single row, and several rows of a person together may
+        identify them.
+    row_price: with linked, the price of dropping a row, 1 by default: as much as a row loses that loses everything.
+    row_order: with linked, the quasi-identifier that a person's rows are in order of, such as the date of a visit; by
+        default the first date or timestamp, else the order of the quasi-identifiers.
     keep: other columns released unchanged; refused if nearly unique.
     unsafe_keep: columns released unchanged even if nearly unique.
     hierarchies: column → hierarchy; a column not listed uses the hierarchy of its own name, None means none.
@@ -103,6 +113,9 @@ class Policy:
     method: str = DEFAULT_METHOD
     sensitive: tuple[str, ...] = ()
     entity: str | None = None
+    linked: bool = False
+    row_price: float | None = None
+    row_order: str | None = None
     keep: tuple[str, ...] = ()
     unsafe_keep: tuple[str, ...] = ()
     pseudonymize: tuple[str, ...] = ()
@@ -141,7 +154,7 @@ class Policy:
         object.__setattr__(self, "method", self.method.lower())
         if self.ranges not in RANGES:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
-        for switch in ("refine", "strict"):
+        for switch in ("refine", "strict", "linked"):
             if not isinstance(getattr(self, switch), bool):
                 raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
         object.__setattr__(self, "deleted", DELETED.check(self.deleted))
@@ -164,6 +177,8 @@ class Policy:
         check_models(self)
         check_method(self)
         check_population(self)
+        object.__setattr__(self, "row_price", ROW_PRICE.check(self.row_price))
+        check_linked(self)
         bound = per_column(self, "hierarchies", self.hierarchies, self.sensitive)
         bound = {column: None if given is False else given for column, given in bound.items()}  # TOML has no null
         object.__setattr__(self, "hierarchies", bound)
@@ -182,7 +197,17 @@ class Policy:
     @property
     def kind(self) -> Kind:
         """What kind of release it asks for."""
-        return kind_of(self.method, self.population, self.entity)
+        return kind_of(self.method, self.population, self.entity, self.linked)
+
+    @property
+    def may_drop(self) -> bool:
+        """May rows of the source be left out of the release?"""
+        return self.max_suppression is not None or self.kind.drops_rows
+
+    @property
+    def ties_rows(self) -> bool:
+        """Is the entity released, if only as a pseudonym, so that everybody sees which rows are one person's?"""
+        return self.entity is not None and fold(self.entity) in map(fold, (*self.pseudonymize, *self.keep))
 
     @property
     def sees_sensitive(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlanon.errors import PolicyError
 from sqlanon.policy.grid import Width, width_of
-from sqlanon.policy.options import ASKED, ROLES
+from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES
 from sqlanon.sqltext import fold
 from sqlanon.udfs.method import MEASURES
 from sqlanon.udfs.methods import METHODS
@@ -51,6 +51,37 @@ def check_entity(policy: Policy) -> None:
     for role in ("quasi", "sensitive"):
         if fold(policy.entity) in map(fold, getattr(policy, role)):
             raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {role}")
+
+
+def check_linked(policy: Policy) -> None:
+    """What can be asked where people are grouped by all of their rows."""
+    if not policy.linked:
+        given = [option for option in ("row_price", "row_order") if getattr(policy, option) is not None]
+        if given:
+            raise PolicyError(f"{given[0]} needs linked = true")
+        return
+    if policy.entity is None:
+        raise PolicyError("linked needs an entity, the column that identifies a person: entity = 'patient_id'")
+    refused = {
+        f"method = '{policy.method}'": policy.method != DEFAULT_METHOD,
+        "refine": policy.refine,
+        "max_suppression": policy.max_suppression is not None,
+        "represent = 'center'": policy.represent == "center",
+        "time_budget": policy.parameters.get("time_budget") is not None,
+        "objective": policy.parameters.get("objective") != METHODS[DEFAULT_METHOD].check({})["objective"],
+    }
+    for option, is_given in refused.items():
+        if is_given:
+            raise PolicyError(
+                f"linked cannot be combined with {option}: it groups people by a method of its own, and row_price says "
+                f"what dropping a row may cost"
+            )
+    if policy.row_order is None:
+        return
+    if not isinstance(policy.row_order, str) or fold(policy.row_order) not in map(fold, policy.quasi):
+        raise PolicyError(
+            f"row_order is {policy.row_order!r}; it must be one of the quasi-identifiers ({', '.join(policy.quasi)})"
+        )
 
 
 def check_models(policy: Policy) -> None:

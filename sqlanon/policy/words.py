@@ -18,6 +18,9 @@ def policy_in_words(policy: Policy) -> list[str]:
     told = [f"{listed(policy.quasi)} could together identify a person (quasi-identifiers).", policy.kind.asks(policy)]
     if policy.entity is not None:
         told.append(f"{policy.entity} identifies a person: people are counted, not rows.")
+    if policy.linked:
+        price = 1.0 if policy.row_price is None else policy.row_price
+        told.append(f"All rows of a person are protected together, and dropping a row has the price {price:g}.")
     if policy.max_suppression is not None:
         told.append(
             f"Up to {policy.max_suppression:.3g} of the rows may be suppressed if that reduces the overall loss."

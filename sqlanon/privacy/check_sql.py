@@ -31,8 +31,12 @@ class Verified:
         return self.model.replace("_", " ")
 
 
-def check_k(relation: str, printed: Sequence[str], entity: str | None) -> str:
-    """SQL that says what the smallest class of a table is."""
+def check_k(relation: str, printed: Sequence[str], entity: str | None, is_linked: bool = False) -> str:
+    """SQL that says what the smallest class of a table is, or how many people share the rarest set of rows."""
+    if entity is not None and is_linked:
+        fields = ", ".join(f"q{number} := {plain_names([column])}" for number, column in enumerate(printed, 1))
+        parts = {"fields": fields, "entity": plain_names([entity])}
+        return render("steps/report/check_k_linked.sql", relation=relation, **parts)
     if entity is not None:
         parts = {"printed": plain_names(printed), "entity": plain_names([entity])}
         return render("steps/report/check_k_people.sql", relation=relation, **parts)

@@ -23,7 +23,7 @@ class Check:
     """What was counted, what was required, and whether it holds. An empty table holds anything.
 
     `asked` holds what is required of the sensitive columns, model by model, and `reached` what each column reaches; l
-    and t are always measured.
+    and t are always measured. `linked_k` is how many people share the rarest set of rows, where an entity was named.
     """
 
     rows: int
@@ -33,6 +33,9 @@ class Check:
     violations: int
     reached: dict[str, dict[str, float | None]]
     asked: dict[str, float]
+    linked_k: int | None = None
+    is_linked: bool = False
+    """Must sets of rows be shared by k people, too?"""
 
     @property
     def holds(self) -> bool:
@@ -42,12 +45,16 @@ class Check:
             for model, value in self.asked.items()
             for found in self.reached[model].values()
         )
-        return (self.k is None or self.k >= self.asked_k) and all(are_kept)
+        is_shared = not self.is_linked or self.linked_k is None or self.linked_k >= self.asked_k
+        return (self.k is None or self.k >= self.asked_k) and is_shared and all(are_kept)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, which has no infinity."""
         reached = {m: {c: "infinity" if v == inf else v for c, v in found.items()} for m, found in self.reached.items()}
-        return asdict(self) | {"reached": reached, "holds": self.holds}
+        plain = asdict(self) | {"reached": reached, "holds": self.holds}
+        if self.linked_k is None and not self.is_linked:  # nothing was said about people
+            del plain["linked_k"], plain["is_linked"]
+        return plain
 
 
 @translate_errors()
@@ -59,14 +66,16 @@ def check(
     *,
     sensitive: Sequence[str] = (),
     entity: str | None = None,
+    linked: bool = False,
     **models: Any,
 ) -> Check:
     """Check a table, file, query or frame as it is released: the smallest class, and what sensitive columns reach.
 
     Models are required by the options of a policy: l = 2, t = 0.2, several = 'separate' and so on. With an `entity`,
-    such as a patient's number that the table has, k, l and alpha count people instead of rows.
+    such as a patient's number that the table has, k, l and alpha count people instead of rows; if it is `linked`, every
+    set of rows that a person has must be shared by k people.
     """
-    policy = Policy.of({"quasi": quasi, "sensitive": sensitive, "entity": entity, **models})
+    policy = Policy.of({"quasi": quasi, "sensitive": sensitive, "entity": entity, "linked": linked, **models})
     raw = unwrap(con)
     with registered(raw) as named:
         return _counted(raw, resolve(raw, named(source)), k, policy)
@@ -86,4 +95,7 @@ def _counted(raw: Session, found: Source, k: int, policy: Policy) -> Check:
         assert promise.reached is not None
         ((value,),) = run(raw, promise.reached(found.relation, asked, column))
         reached.setdefault(asked.name, {})[column.column] = value
-    return Check(int(rows or 0), classes, smallest, k, violations, reached, policy.models)
+    linked_k = None
+    if (linked := promise.linked(found.relation)) is not None:
+        ((linked_k, _, _),) = run(raw, linked)
+    return Check(int(rows or 0), classes, smallest, k, violations, reached, policy.models, linked_k, policy.linked)

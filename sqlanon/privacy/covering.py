@@ -72,7 +72,9 @@ class Covering:
         self.sensitive, *others = (self.source.resolve_names(role) for role in roles)
         self.kept = [*self.sensitive, *itertools.chain(*others)]
         self.pseudonyms = self.source.resolve_names(self.policy.pseudonymize)
+        self.entity: str | None = next(iter(self.source.resolve_names([policy.entity] if policy.entity else [])), None)
         people, printed = self._read(catalog.con, held)
+        self.who = people.get("who")
         self.ranks = np.column_stack([people[a.rank] for a in self.attributes]).astype(np.int64)
         self.lo = np.column_stack([printed[a.lo] for a in self.attributes]).astype(np.int64)
         self.hi = np.column_stack([printed[a.hi] for a in self.attributes]).astype(np.int64)
@@ -89,12 +91,13 @@ class Covering:
         of_people = [f"y{number}" for number in range(1, len(self.kept) + 1)]
         of_rows = [f"y{number}" for number in range(1, len(columns) + 1)]
         place = "row_number() over () as place"
-        encoding = measured_encoding(self.reading, [place, *hashes[: len(self.kept)]], held)
+        who = [] if self.entity is None else [f"hash(cast({name(self.entity)} as varchar)) as who"]
+        encoding = measured_encoding(self.reading, [place, *hashes[: len(self.kept)], *who], held)
         boxes = box_ctes(self.reading, self.target.relation, [place, *hashes], self.target.tolerance)
         ranks = [f"coalesce({a.domain}.rank, -1) as {a.rank}" for a in self.attributes]
         people = render(
             "steps/risk/people_as_ranks.sql",
-            columns=", ".join([*ranks, *of_people]),
+            columns=", ".join([*ranks, *of_people, *(["who"] if who else [])]),
             source_with_ranks=with_domains("source", self.attributes),
         )
         ends = [

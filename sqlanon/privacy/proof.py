@@ -9,7 +9,7 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.names import resolve
 from sqlanon.errors import BrokenPromiseError
 from sqlanon.pipeline.models import asked_of, homogeneous_sql, sensitive_of
-from sqlanon.pipeline.promises import GROUP, Promise, listed_sql
+from sqlanon.pipeline.promises import GROUP, TIED, Promise, listed_sql
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import fold, literal
@@ -23,6 +23,11 @@ def prove(catalog: Catalog, relation: str, promise: Promise, policy: Policy) -> 
     ((smallest, classes, rows),) = catalog.run(promise.proof(relation))
     if smallest is None or smallest < policy.k:
         raise BrokenPromiseError(f"{promise.kind.shortfall.format(smallest or 0)}, k is {policy.k}")
+    linked_k = None
+    if (linked := promise.linked(relation)) is not None:
+        ((linked_k, _, _),) = catalog.run(linked)
+        if promise.is_tied and linked_k < policy.k:
+            raise BrokenPromiseError(f"{TIED[0]}{linked_k}{TIED[1].format(entity=policy.entity, k=policy.k)}")
     models: dict[str, dict[str, float | None]] = {}
     if policy.sensitive and promise.reached is not None:
         found = resolve(catalog.con, f"from {relation}")
@@ -33,7 +38,7 @@ def prove(catalog: Catalog, relation: str, promise: Promise, policy: Policy) -> 
                 before, after = asked.shortfall
                 raise BrokenPromiseError(f"{before}{reached:g}{after.format(column.column)}")
             models.setdefault(asked.name, {})[column.column] = reached
-    return Proof(promise.kind.property, smallest, classes, int(rows), models)
+    return Proof(promise.kind.property, smallest, classes, int(rows), models, linked_k=linked_k)
 
 
 def warn_of_homogeneous(

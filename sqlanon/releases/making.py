@@ -152,7 +152,7 @@ class Making:
         if self.run.findings.get("trivial"):
             log.warning("%s cannot reach this l with several groups, so all rows are in one group", self.policy.method)
         proof = self._prove(planned, proof, held)
-        tolerance = Tolerance.EXACT if self.policy.max_suppression is None else Tolerance.LACKING
+        tolerance = Tolerance.LACKING if self.policy.may_drop else Tolerance.EXACT
         findings = self.run.findings
         measured = measure(self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held)
         self._check_combinations(held)
@@ -196,7 +196,7 @@ class Making:
             proof = prove(self.catalog, released, promise, self.policy)
         if self.policy.population is not None:
             proof = replace(proof, outside_population=self._outside(held))
-        if self.policy.max_suppression is not None:
+        if self.policy.may_drop:
             ((rows,),) = self.catalog.run(f"select count(*) from {self.reading.source.relation}")
             proof = replace(proof, left_out=rows - proof.rows)
         self._warn(promise, proof)

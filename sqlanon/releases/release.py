@@ -15,7 +15,7 @@ from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Relation, Session, run, transaction, translate_errors, unwrap
 from sqlanon.errors import CatalogError, SqlanonError, not_one_of
-from sqlanon.pipeline.promises import Promise, equal_rows, groups_apart, promise_of
+from sqlanon.pipeline.promises import Promise, classes_of, groups_apart, promise_of
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.proof import entity_of, prove, with_sensitive
@@ -206,14 +206,18 @@ class Release:
         if self.policy.kind.prints_exact:
             return self._proved(catalog, tables, groups_apart())
         entity = entity_of(self.relation().columns, self.policy)
-        return self._proved(catalog, tables, equal_rows(self.printed, entity))
+        return self._proved(catalog, tables, classes_of(self.policy, self.printed, entity))
 
     def _proved(self, catalog: Catalog, tables: Mapping[str, str], promise: Promise) -> Proof:
         table, *apart = tables.values()
         released = with_sensitive(table, apart[0] if apart else None, self.policy)
         proof = prove(catalog, released, promise, self.policy)
         # What is not released was counted when the source was at hand.
-        return replace(proof, left_out=self.proof.left_out, outside_population=self.proof.outside_population)
+        earlier = self.proof
+        linked_k = earlier.linked_k if proof.linked_k is None else proof.linked_k
+        return replace(
+            proof, left_out=earlier.left_out, outside_population=earlier.outside_population, linked_k=linked_k
+        )
 
 
 def _require(module: str, package: str | None = None) -> Any:

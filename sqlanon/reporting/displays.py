@@ -37,6 +37,8 @@ def release_facts(release: Release) -> list[tuple[str, str]]:
     """What a release is, a name and a value each."""
     proof, measured, policy = release.proof, release.measured, release.policy
     told = [("verified", f"{proof.property}, k = {proof.k} (required: {policy.k}) when it was made")]
+    if proof.linked_k is not None and not policy.linked:
+        told.append(("linked k", f"{proof.linked_k}: people who share the rarest set of rows (not required)"))
     for model in dict.fromkeys(("l", "t", *policy.models)):
         asked = f" (asked {policy.models[model]:g})" if model in policy.models else ""
         told += [

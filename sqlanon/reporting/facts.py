@@ -25,7 +25,7 @@ from sqlanon.pipeline.proof import Proof
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
-from sqlanon.policy.kinds import ENTITIES, HOMOGENEOUS
+from sqlanon.policy.kinds import ENTITIES, HOMOGENEOUS, LINKED
 from sqlanon.policy.options import ASKED
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.check_sql import Verified, check_k, check_model, plain_names
@@ -130,12 +130,15 @@ def facts_of_release(release: Release, curve: bool | None = None) -> Facts:
         left_out = proof.left_out or 0
         origin = named(release.origin)
         reading, notes = _reading(con, origin, policy, proof.rows + left_out)
-        entity = entity_of(release.relation().columns, policy) if proof.property == ENTITIES.property else None
+        is_counted = proof.property in (ENTITIES.property, LINKED.property)
+        entity = entity_of(release.relation().columns, policy) if is_counted else None
         if policy.entity is not None and entity is None:
             notes.append(
                 f"Rows are counted here, because {policy.entity}, which identifies a person, is not released. When "
                 f"the release was made, people were counted: every class had those of {release.proof.k} or more."
             )
+        if proof.linked_k is not None:
+            notes.append(_linked_note(proof.linked_k, policy.k))
         if policy.represent == "center":
             notes.append(
                 "Classes are released as centers, which do not show what they cover, so the loss per column is unknown."
@@ -147,7 +150,7 @@ def facts_of_release(release: Release, curve: bool | None = None) -> Facts:
             is_release=True,
             source=_shown(release.source),
             policy=policy,
-            claim=(kind if entity is not None or kind is not ENTITIES else HOMOGENEOUS).claim(policy, proof.k),
+            claim=(HOMOGENEOUS if entity is None and kind in (ENTITIES, LINKED) else kind).claim(policy, proof.k),
             entity=entity,
             proofs=_proofs_of_release(release, proof, table, shown if release.name else "your_table"),
             rows=proof.rows,
@@ -167,6 +170,12 @@ def facts_of_release(release: Release, curve: bool | None = None) -> Facts:
             sample=_sample(con, release.table),
             notes=tuple(notes),
         )
+
+
+def _linked_note(linked_k: int, k: int) -> str:
+    """What somebody finds who knows all rows of a person."""
+    enough = "" if linked_k >= k else f", fewer than k = {k}; linked = true prevents that"
+    return f"Whoever knows all rows of a person finds {linked_k} people or more who have the same ones{enough}."
 
 
 def facts_of_table(
@@ -342,13 +351,15 @@ def _proofs_of_table(counted: Check, table: _Table, title: str, is_file: bool) -
 def _proofs_of_release(release: Release, proof: Proof, table: _Table, shown: str) -> tuple[Verified, ...]:
     policy, kind, entity = release.policy, release.policy.kind, table.entity
     relation = name(shown) if not shown.isidentifier() else shown
-    sql = check_k(relation, table.printed, entity) if not kind.reads_source else None
+    sql = check_k(relation, table.printed, entity, kind is LINKED) if not kind.reads_source else None
     proofs = [Verified("k", None, proof.k, policy.k, True, sql)]
     for model in dict.fromkeys(("l", "t", *policy.models)):
         for column, reached in proof.models.get(model, {}).items():
             if kind.prints_exact:
                 apart = f"{shown}{SENSITIVE}"
                 sql = render("steps/report/check_l_apart.sql", relation=apart) if release.name else None
+            elif entity is not None and kind is LINKED:
+                sql = None  # counted among the people who share a set of rows
             else:
                 sql = check_model(relation, shown, table.printed, model, table.sensitive[column], policy, entity)
             is_measured = policy.entity is not None and entity is None and MODELS[model].counts_people
@@ -360,7 +371,7 @@ def _proofs_of_release(release: Release, proof: Proof, table: _Table, shown: str
 def _columns(con: Session, release: Release, reading: Reading | None) -> tuple[Column, ...]:
     if reading is None or release.policy.represent != "closure":
         return ()
-    tolerance = Tolerance.EXACT if release.policy.max_suppression is None else Tolerance.LACKING
+    tolerance = Tolerance.LACKING if release.policy.may_drop else Tolerance.EXACT
     return _columns_of(con, reading, release.table, tolerance)
 
 

@@ -46,7 +46,7 @@ def test_three_rows_of_one_patient_are_not_three_people(con: duckdb.DuckDBPyConn
     assert rows.proof.property == "k-anonymity"
     assert rows.metrics()["gcp"] == 0
     people = sqlanon.anonymize(con, "visits", quasi=QUASI, k=3, entity="PATIENT")
-    assert people.proof.property == "k-anonymity of entities"
+    assert people.proof.property == "k-anonymity of entities, row by row"
     assert 3 <= people.proof.k <= 6
     assert people.df().columns.tolist() == QUASI
     assert people.verify().k >= 9  # rows: the patients are not printed

@@ -3,8 +3,9 @@
 -- generalized in the same way as t. Prosecutor: the attacker knows that the person is in t. Journalist: only that the
 -- person is in the population. Marketer: any people will do. El Emam & Dankar, Protecting privacy using k-anonymity,
 -- JAMIA 2008; El Emam, Guide to the De-Identification of Personal Health Information, 2013, whose pRb, pRc, jRb, jRc,
--- mR1 and mR2 these are; ARX names them so too; sdcMicro's individual risk without weights is 1 / f.
-create or replace macro anon.risk(t, quasi, population := null) as table (
+-- mR1 and mR2 these are; ARX names them so too; sdcMicro's individual risk without weights is 1 / f. With an entity, also
+-- how few people share a set of rows, and how many people have a set of their own.
+create or replace macro anon.risk(t, quasi, population := null, entity := null) as table (
     with classes as materialized (
         select size, people
         from query(anon.risk_query(t, quasi, population)) as classes(size, people)
@@ -44,4 +45,20 @@ create or replace macro anon.risk(t, quasi, population := null) as table (
         ('rows_below_5', below_5, 'share of rows with f < 5', 'sdcMicro'),
         ('rows_below_10', below_10, 'share of rows with f < 10', 'sdcMicro')
     ) as measures(measure, measured, formula, source)
+    union all
+    select measure, cast(measured as double), formula, null
+    from (
+        select sum(people) as everybody, min(people) as fewest, sum(people) filter (where people = 1) as alone
+        from query(
+            case
+                when entity is null then 'select 0 as people, 0 as rows where false'
+                else anon.linked_query(t, quasi, entity)
+            end
+        ) as histories(people, rows)
+    ), lateral (values
+        ('people', everybody, 'people of the table'),
+        ('linked_k', fewest, 'least number of people who share a set of rows'),
+        ('unique_people', coalesce(alone, 0) / everybody, 'share of people with a set of rows of their own')
+    ) as of_people(measure, measured, formula)
+    where entity is not null
 );

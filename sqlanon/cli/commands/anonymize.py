@@ -24,12 +24,15 @@ from sqlanon.policy.options import (
     DEFAULT_METHOD,
     DELETED,
     FORMING,
+    LINKED,
     MAX_SUPPRESSION,
     PARAMETERS,
     POPULATION,
     RANGES,
     REPRESENTATIONS,
     ROLES,
+    ROW_ORDER,
+    ROW_PRICE,
 )
 from sqlanon.policy.policy import OPTIONS
 from sqlanon.releases.publishing import refuse
@@ -56,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--entity", metavar="COLUMN", help="the column that identifies a person; k, l and alpha then count people"
     )
+    parser.add_argument("--linked", action="store_true", default=None, help=LINKED)
+    parser.add_argument("--row-price", type=number, help=ROW_PRICE.help)
+    parser.add_argument("--row-order", metavar="COLUMN", help=ROW_ORDER)
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
     parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
     parser.add_argument(

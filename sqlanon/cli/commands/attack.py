@@ -15,10 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("release", help="a stored release of --db, or with --source any table, csv or parquet file")
     add_database(parser)
     parser.add_argument("--source", help="the source of a table that is not a stored release")
-    for role in ("quasi", "sensitive", "keep"):
+    for role in ("quasi", "sensitive", "keep", "pseudonymize"):
         parser.add_argument(
             f"--{role}", action="append", type=columns, metavar="A,B", help="with --source: its columns"
         )
+    parser.add_argument("--entity", metavar="COLUMN", help="with --source: the column that identifies a person")
+    parser.add_argument("--linked", action="store_true", default=None, help="with --source: is it linked?")
     parser.add_argument("--k", type=int, help="with --source: what k promises (default 5)")
     parser.add_argument("--l", type=float, help="with --source: what l promises")
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="with --source")
@@ -42,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
             quasi=flat(arguments.quasi) or None,
             sensitive=flat(arguments.sensitive) or None,
             keep=flat(arguments.keep) or None,
+            pseudonymize=flat(arguments.pseudonymize) or None,
+            entity=arguments.entity,
+            linked=arguments.linked,
             hierarchies=dict(arguments.hierarchy or []) or None,
             k=arguments.k,
             l=arguments.l,

@@ -18,6 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--k", type=int, default=5, help="every class must have at least this many rows (default 5)")
     parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
     parser.add_argument("--entity", metavar="COLUMN", help="count people by this column, instead of rows")
+    parser.add_argument(
+        "--linked", action="store_true", help="with --entity: k people must share every person's set of rows"
+    )
     add_models(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object per source, each on its own line")
 
@@ -34,6 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
                 arguments.k,
                 sensitive=flat(arguments.sensitive),
                 entity=arguments.entity,
+                linked=arguments.linked,
                 **{option.name: getattr(arguments, option.name) for option in ASKED},
             )
             if not arguments.json and len(arguments.source) > 1:
@@ -48,6 +52,9 @@ def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
         print(json.dumps({"source": source, **found.as_dict()}))
     else:
         print(f"k = {found.k} (required: {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
+        if found.linked_k is not None:
+            asked_k = f"required: {found.asked_k}" if found.is_linked else "not required"
+            print(f"linked k = {found.linked_k} ({asked_k}): people who share the rarest set of rows")
         for model, by_column in found.reached.items():
             asked = f" (required: {found.asked[model]:g})" if model in found.asked else ""
             for column, value in by_column.items():

@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--population", metavar="SOURCE", help="everybody who might be in the table, generalized in the same way"
     )
+    parser.add_argument("--entity", metavar="COLUMN", help="count the people who share a set of rows, by this column")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
         source, population = arguments.source, arguments.population
         if attach(con, arguments, [arguments.source], "risk"):
             source, population = attached(source), population and attached(population)
-        found = sqlanon.risk(con, source, flat(arguments.quasi), population=population)
+        found = sqlanon.risk(con, source, flat(arguments.quasi), population=population, entity=arguments.entity)
     if arguments.json:
         print(json.dumps(found))
         return
