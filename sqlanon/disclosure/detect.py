@@ -15,8 +15,8 @@ from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.frames import catalog_name, registered
-from sqlanon.engine.names import resolve
-from sqlanon.engine.session import Session, run, temporary, translate_errors, unwrap
+from sqlanon.engine.names import resolve, temporary_of
+from sqlanon.engine.session import Session, run, translate_errors, unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.families import TEXT, WHOLE, TypeFamily, type_family
 from sqlanon.pipeline.source import Source
@@ -210,7 +210,7 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
 def _hashed(con: Session, table: Source) -> AbstractContextManager[str]:
     """The table with a hash for each value, in columns c0, c1 and so on: read once, short, and of any type."""
     columns = ", ".join(f"hash({name(column)}) as c{number}" for number, column in enumerate(table.columns))
-    return temporary(con, "hashed", f"select {columns} from {table.relation}")
+    return temporary_of(con, "hashed", table, columns)
 
 
 @dataclass(frozen=True)

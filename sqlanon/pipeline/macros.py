@@ -230,7 +230,8 @@ def _measures_of_release() -> str:
     """The measures of a stored release r, from the tables that hold what was counted when it was made."""
     return measures_sql(
         {part: f"(select * from anon.release_{part} as l where lower(l.release) = lower(r))" for part in PARTS},
-        k="(select coalesce(any_value(made.k), error('There is no stored release ''' || r || ''': make it with "
+        k="(select coalesce(any_value(made.k), "
+        "error('sqlanon: There is no stored release ''' || r || ''': make it with "
         "CREATE ANONYMIZED TABLE or VIEW, or measure any table with FROM anon.measure(...)')) "
         "from anon.releases as made where lower(made.name) = lower(r))",
         beta="beta",
