@@ -23,6 +23,7 @@ from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
+from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.status import status, status_sql
 from sqlanon.sqltext import literal, with_ctes
 
@@ -67,6 +68,7 @@ def _read(con: Session, source: str, policy: Policy) -> Reading:
 def plan_release(con: Session, source: str, policy: Policy) -> Plan:
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
     reading = _read(con, source, policy)
+    refuse_identifiers(con, reading.source, policy)
     key = token_of(instances.instance_of(con).key) if policy.pseudonymize else None
     return plan(reading, instances.enlist(con, Run.active()), key)
 

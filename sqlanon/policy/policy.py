@@ -58,7 +58,7 @@ class Policy:
     entity: the column that identifies a person, such as a patient number: k, l and alpha then count people instead of
         rows. It is released only if it has another role too.
     keep: other columns released unchanged; refused if nearly unique.
-    unsafe_keep: columns released unchanged even if nearly unique.
+    unsafe_keep: columns released unchanged even if nearly unique, or if they look like identifiers.
     hierarchies: column → hierarchy; a column not listed uses the hierarchy of its own name, None means none.
     weights: column → weight in the distances and losses (default 1).
     pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.

@@ -30,6 +30,7 @@ from sqlanon.privacy.proof import entity_of, prove, warn_of_homogeneous, with_se
 from sqlanon.progress import bars
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import check_combinations
+from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.release import Release
 from sqlanon.releases.storing import store
@@ -81,6 +82,7 @@ def anonymize(
         catalog = Catalog.of(raw)
         target = Target.named(catalog, name, kind, replace)
         found = stack.enter_context(_rows(raw, named(source), policy))
+        refuse_identifiers(raw, found, policy)
         making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
         made = making.make(replace)
     return Release(
