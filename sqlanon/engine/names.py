@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -169,5 +171,49 @@ def _failing(con: duckdb.DuckDBPyConnection, source: Source) -> str:
 
 
 def table_names(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
-    """The tables and views that a query reads, by their full names."""
-    return con.get_table_names(query, qualified=True)
+    """The tables, views and files that stand in the text of a query."""
+    # get_table_names of DuckDB fails on USING, which aborts the caller's transaction.
+    ((tree,),) = run(con, "select cast(json_serialize_sql($1) as varchar)", [query])
+    found: set[str] = set()
+    waiting: list[Any] = [json.loads(tree)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if part.get("type") == "BASE_TABLE":
+                place = [str(part.get(key) or "") for key in ("catalog_name", "schema_name", "table_name")]
+                is_file = _file(place[-1]) is not None and _place(con, [place[-1]]) is None
+                found.add(place[-1] if is_file else ".".join(name(word) for word in place if word))
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return {table for table in found if _file(table) or _place(con, split_name(table) or [])}
+
+
+def base_tables(con: duckdb.DuckDBPyConnection, asked: str) -> set[str]:
+    """The tables that a table, view or query reads, in full: views are followed to what they stand over."""
+    query = query_or_none(asked)
+    waiting = [asked] if query is None else sorted(table_names(con, query))
+    found: set[str] = set()
+    seen: set[str] = set()
+    while waiting:
+        place = resolve(con, waiting.pop()).relation
+        if place in seen:
+            continue
+        seen.add(place)
+        behind = _view_query(con, place)
+        if behind is None:
+            found.add(place)
+        else:
+            waiting += sorted(table_names(con, behind))
+    return found
+
+
+def _view_query(con: duckdb.DuckDBPyConnection, relation: str) -> str | None:
+    """The query of a view, or None if it is none."""
+    rows = run(
+        con,
+        "select sql from duckdb_views() where (database_name, schema_name, view_name) = ($1, $2, $3)",
+        [*(split_name(relation) or []), None, None, None][:3],
+    )
+    stated = re.search(r"\bAS\s+(.*)$", rows[0][0], re.IGNORECASE | re.DOTALL) if rows and rows[0][0] else None
+    return stated[1].rstrip().rstrip(";") if stated else None

@@ -183,7 +183,7 @@ def macros() -> list[Macro]:
 
 def schema_sql() -> list[str]:
     """The statements that make the tables and macros."""
-    tables = [render("catalog/tables.sql"), render("catalog/comparisons.sql")]
+    tables = [render("catalog/tables.sql"), render("catalog/comparisons.sql"), render("catalog/history.sql")]
     return [*tables, *(macro.sql for macro in macros())]
 
 

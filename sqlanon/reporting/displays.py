@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from sqlanon import wording
+from sqlanon.pipeline.metrics import rounded
 from sqlanon.releases.release import Release
 
 TABLE = "border-collapse: collapse; text-align: left"
@@ -62,7 +63,7 @@ def release_dict(release: Release) -> dict[str, Any]:
         "printed": list(release.printed),
         "policy": release.policy.options(),
         "proof": release.proof.as_dict(),
-        "metrics": release.metrics(),
+        "metrics": {measure: rounded(value) for measure, value in release.metrics().items()},
     }
 
 
