@@ -133,6 +133,20 @@ class Release:
             raise CatalogError("Only a stored view can be refreshed: give it a name, and kind='view'")
         return refresh(self.con, self.name, key=key)
 
+    def unique_with_kept(self) -> float | None:
+        """The share of rows that are unique to whoever also knows the kept columns; None if nothing is kept."""
+        kept = (*self.policy.keep, *self.policy.unsafe_keep)
+        if not kept:
+            return None
+        known = ", ".join(quoted(column) for column in (*self.printed, *kept))
+        with translate_errors():
+            ((share,),) = run(
+                self.con,
+                "select coalesce(count(*) filter (where n = 1) / sum(n), 0) "
+                f"from (select count(*) as n from {self.table} group by {known})",
+            )
+        return float(share)
+
     def publish(self, path: str | Path, *, replace: bool = False, formulas: bool = False) -> dict[str, Any]:
         """Write the release to a new .duckdb, .parquet or .csv file that holds nothing else, and verify it there.
 

@@ -94,4 +94,6 @@ def summary(release: Release) -> str:
         classes += f", {release.suppressed:,} rows suppressed{how}"
     if proof.property != "k-anonymity":
         classes = f"{proof.property}, {classes}"
-    return f"verified on {proof.rows:,} released rows: {classes}{lost}"
+    unique = release.unique_with_kept()
+    kept = "" if unique is None else f"\nwhoever also knows the kept columns finds {unique:.1%} of the rows unique"
+    return f"verified on {proof.rows:,} released rows: {classes}{lost}{kept}"

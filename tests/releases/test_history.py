@@ -114,3 +114,14 @@ def test_a_file_is_published_where_there_are_no_hard_links(con, tmp_path, monkey
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 241
     with pytest.raises(CatalogError, match="already exists"):
         made.publish(tmp_path / "out.csv")
+
+
+def test_a_release_says_how_many_rows_the_kept_columns_make_unique(con, capsys, tmp_path):
+    con.execute("create table wards as select range % 5 as age, range // 2 as ward from range(100)")
+    made = make(con, "wards", quasi=["age"], sensitive=[], keep=["ward"])
+    assert made.unique_with_kept() == 1.0
+    assert make(con, name="other").unique_with_kept() is None
+    con.execute(f"copy wards to '{tmp_path / 'wards.csv'}'")
+    assert main(["anonymize", str(tmp_path / "wards.csv"), "--quasi", "age", "--keep", "ward", "--k", "2"]) == 0
+    said = capsys.readouterr()
+    assert "whoever also knows the kept columns finds 100.0% of the rows unique" in said.out + said.err
