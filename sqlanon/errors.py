@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SAID = "sqlanon: "
+"""How the error of a query begins that sqlanon wrote itself. Only such text passes; DuckDB's own may show a value."""
+
 
 class SqlanonError(Exception):
     """Something in the request or the data that the user can put right."""

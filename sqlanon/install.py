@@ -10,7 +10,7 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.schema import make_schema
 from sqlanon.disclosure.detect import detect
 from sqlanon.engine import instances, session
-from sqlanon.engine.names import resolve
+from sqlanon.engine.names import refuse_unreadable, resolve
 from sqlanon.engine.session import Session, current_database, unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.keys import set_instance_key, token_of
@@ -19,9 +19,11 @@ from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
 from sqlanon.pipeline.metrics import MEASURED_BY
 from sqlanon.pipeline.plan import Plan, plan
 from sqlanon.pipeline.promises import mapped_rows, promise_of
+from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
+from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.status import status, status_sql
 from sqlanon.sqltext import literal, with_ctes
 
@@ -51,9 +53,22 @@ def set_key(con: Any, key: bytes | None) -> None:
     set_instance_key(instances.instance_of(unwrap(con)).key, key)
 
 
-def plan_release(con: Session, source: str, policy: Policy, hint: str = "") -> Plan:
+def _read(con: Session, source: str, policy: Policy) -> Reading:
+    """What a policy reads. The query that is planned runs on DuckDB's own connection, whose errors show values: a value
+    that fails is found before, and reported without it."""
+    reading = Catalog.of(con).read(source, policy, UNSEEN)
+    entity = () if policy.entity is None else (policy.entity,)
+    asked = (*policy.quasi, *policy.sensitive, *policy.keep, *policy.pseudonymize, *entity)
+    refuse_unreadable(con, reading.source, reading.source.resolve_names(asked))
+    if reading.source.population is not None:
+        refuse_unreadable(con, reading.source.population, reading.source.population.resolve_names(policy.quasi))
+    return reading
+
+
+def plan_release(con: Session, source: str, policy: Policy) -> Plan:
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
-    reading = Catalog.of(con).read(source, policy, hint)
+    reading = _read(con, source, policy)
+    refuse_identifiers(con, reading.source, policy)
     key = token_of(instances.instance_of(con).key) if policy.pseudonymize else None
     return plan(reading, instances.enlist(con, Run.active()), key)
 
@@ -63,7 +78,7 @@ def _plan_sql(con: Session, request: str) -> str:
     source, policy = options.pop("source"), Policy.of(options)
     if policy.strict:
         raise PolicyError("strict is for stored releases: CREATE ANONYMIZED TABLE, or sqlanon.anonymize(con, ...)")
-    return plan_release(con, source, policy, UNSEEN).sql
+    return plan_release(con, source, policy).sql
 
 
 def _measure_sql(con: Session, request: str) -> str:
@@ -72,7 +87,7 @@ def _measure_sql(con: Session, request: str) -> str:
     beta, mi_weight = (literal(measure.check(options.pop(measure.name))) for measure in MEASURED_BY)
     if source is None:
         raise PolicyError("source is missing: name the table that was anonymized, source := 'patients'")
-    reading = Catalog.of(con).read(source, Policy.of(options), UNSEEN)
+    reading = _read(con, source, Policy.of(options))
     printed = resolve(con, table, UNSEEN)
     printed.resolve_names(promise_of(reading).printed)
     sensitive = reading.source.resolve_names(reading.policy.sensitive)
@@ -88,7 +103,7 @@ def _k_map_sql(con: Session, request: str) -> str:
     policy = Policy.of(options)
     if policy.population is None:
         raise PolicyError("population is missing: name a table of everybody who might be in the release")
-    promise = mapped_rows(Catalog.of(con).read(policy.population if source is None else source, policy, UNSEEN))
+    promise = mapped_rows(_read(con, policy.population if source is None else source, policy))
     printed = resolve(con, table, UNSEEN)
     printed.resolve_names(promise.printed)
     return promise.proof(printed.relation)
@@ -97,7 +112,7 @@ def _k_map_sql(con: Session, request: str) -> str:
 def _bound_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     source, policy = options.pop("source"), Policy.of(options)
-    return plan_bound(Catalog.of(con).read(source, policy, UNSEEN), instances.enlist(con, Run.active()))
+    return plan_bound(_read(con, source, policy), instances.enlist(con, Run.active()))
 
 
 def _detect_sql(con: Session, request: str) -> str:

@@ -21,8 +21,8 @@ class Request:
     `kinds` says of each attribute whether it is 'numbers' or a 'tree'. `distances` holds, for each sensitive column,
     how far its values are apart for t: 'equal', 'ordered', or the number of the attribute of whose tree they are
     leaves. If it `is_linked`, people are grouped by all of their rows, in the order of the attribute `row_order`, and
-    dropping a row has the `row_price`. Without a `seed`, random numbers are secret where the core sees sensitive values,
-    and those of seed 0 elsewhere. `run` is the id of the run that wants to hear of it.
+    dropping a row has the `row_price`. Without a `seed`, random numbers are secret where the core sees sensitive
+    values, and those of seed 0 elsewhere. `run` is the id of the run that wants to hear of it.
     """
 
     k: int

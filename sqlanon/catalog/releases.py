@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.history import archive
 from sqlanon.catalog.places import Target, key_of, marked, members_of, sensitive_place, unquoted
 from sqlanon.engine.session import has_secure_views, now
 from sqlanon.errors import CatalogError, not_one_of
@@ -201,6 +202,11 @@ def _tables(reading: Reading, columns: Sequence[str], target: Target) -> list[tu
     ]
 
 
+def _released(places: Sequence[str]) -> str | None:
+    """The table or view itself, not the one next to it with the sensitive values."""
+    return min(places, key=len, default=None)
+
+
 def remove(catalog: Catalog, key: str) -> bool:
     """Drop a release of this name if there is one; what somebody else put in its place stays."""
     found = catalog.run(
@@ -208,6 +214,7 @@ def remove(catalog: Catalog, key: str) -> bool:
     )
     places = marked(catalog, key)
     for stored, kind, storage in found:
+        archive(catalog, stored, _released(places))
         for place in places:
             catalog.run(f"drop {kind} {place}")
         if kind == "view":

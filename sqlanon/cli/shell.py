@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sqlanon.cli.completing import DELIMITERS, Completer
+from sqlanon.engine.errors import told
 from sqlanon.engine.session import DatabaseError, Relation
 from sqlanon.errors import SqlanonError
 from sqlanon.progress import bars
@@ -47,8 +48,10 @@ def shell(con: Connection, history: Path | None = None) -> None:
             try:
                 with bars.bar():
                     run_script(con, statement.strip())
-            except (SqlanonError, DatabaseError) as problem:
+            except SqlanonError as problem:
                 print(f"{problem}", file=sys.stderr)
+            except DatabaseError as problem:
+                print(told(problem), file=sys.stderr)
             except KeyboardInterrupt:
                 print("Interrupted", file=sys.stderr)
 

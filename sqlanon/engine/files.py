@@ -36,6 +36,8 @@ ABOUT_TYPES = {
 NESTED = ("STRUCT(", "UNION(", "ENUM(")
 """How types begin that a csv file holds as text."""
 CSV = "delimiter ',', quote '\"', escape '\"', nullstr '', header true"
+FORMULA = r"^[=+\-@\t\r]"
+"""How text begins that a spreadsheet runs as a formula."""
 Tables = Mapping[str, str]
 """The tables of a file by their names, and the relations that they come from or are read through."""
 
@@ -65,6 +67,20 @@ def write_csv(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, about
     (relation,) = tables.values()
     options = f"format csv, use_tmp_file false, {CSV}"
     run(con, f"copy ({_shuffled(con, relation)}) to {literal(str(draft))} ({options})")
+
+
+def defused(con: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """The relation with an apostrophe before text that a spreadsheet would run as a formula. Numbers as
+    text are none."""
+    columns = [
+        f"case when regexp_matches(cast({name(column)} as varchar), {literal(FORMULA)}) "
+        f"and try_cast(cast({name(column)} as varchar) as double) is null "
+        f"then '''' || {name(column)} else cast({name(column)} as varchar) end as {name(column)}"
+        if kind == "VARCHAR" or (kind.startswith("ENUM(") and kind.endswith(")"))
+        else name(column)
+        for column, kind in _types(con, relation).items()
+    ]
+    return f"(select {', '.join(columns)} from {relation})"
 
 
 def _shuffled(con: duckdb.DuckDBPyConnection, relation: str) -> str:
@@ -112,6 +128,21 @@ def _attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> 
         run(con, f"detach {database}")
 
 
+def _put_new(draft: Path, target: Path) -> None:
+    """Give the file its name, never over a file that has come meanwhile."""
+    taken = f"'{target}' was created in the meantime, and is not overwritten"
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise CatalogError(taken) from None
+    except OSError:  # no hard links here: claim the name with an empty file, then rename over it
+        try:
+            target.touch(exist_ok=False)
+        except FileExistsError:
+            raise CatalogError(taken) from None
+        draft.replace(target)
+
+
 def put(draft: Path, target: Path, replace: bool) -> None:
     """Give the finished file its name, once it is on the disk."""
     with draft.open("rb") as file:
@@ -119,10 +150,7 @@ def put(draft: Path, target: Path, replace: bool) -> None:
     if replace:
         draft.replace(target)
     else:
-        try:
-            os.link(draft, target)  # unlike renaming, never over a file that has come meanwhile
-        except FileExistsError:
-            raise CatalogError(f"'{target}' was created in the meantime, and is not overwritten") from None
+        _put_new(draft, target)
     if os.name == "posix":
         folder = os.open(target.parent, os.O_RDONLY)
         try:

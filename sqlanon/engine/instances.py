@@ -6,10 +6,13 @@ kept alive here and hold connections only weakly: a strong reference would keep 
 
 from __future__ import annotations
 
+import functools
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -28,7 +31,7 @@ from sqlanon.engine.functions import (
     pseudonyms,
     shuffle,
 )
-from sqlanon.engine.session import run
+from sqlanon.engine.session import run, translate_errors
 from sqlanon.errors import CatalogError, SqlanonError
 from sqlanon.keys import lent, token_of
 from sqlanon.progress.run import Run, watch_interrupts
@@ -40,6 +43,27 @@ _instances: dict[str, Instance] = {}
 _claiming = threading.Lock()
 
 
+class FaultError(Exception):
+    """A fault of sqlanon's own inside a function: where it is, and not what it was about."""
+
+
+def telling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose faults are told by their place alone: their text may show a value, and DuckDB prints it."""
+
+    @functools.wraps(function)
+    def told(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except (SqlanonError, MemoryError):
+            raise
+        except Exception as problem:
+            frame = traceback.extract_tb(problem.__traceback__)[-1]
+            where = f"{type(problem).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
+            raise FaultError(f"sqlanon fails with {where}: please report it") from None
+
+    return told
+
+
 class Instance:
     """One database instance: the functions registered there, and the connections through which it was loaded."""
 
@@ -48,16 +72,19 @@ class Instance:
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
         self.planners = {function: self._planning(planner) for function, planner in planners.items()}
         self.cores = Cores()
-        self.cluster, self.bounds = self.cores.cluster, self.cores.bounds  # kept: DuckDB holds functions weakly
-        self.say_key = lambda: self.key
+        self.functions: dict[str, Callable[..., Any]] = {}  # kept: DuckDB holds functions weakly
         self.last_number = 0
 
     def register(self, con: duckdb.DuckDBPyConnection) -> None:
         """Make the functions known to the database instance behind the connection."""
-        create: Any = con.create_function
-        create("sqlanon_instance", self.say_key, [], "VARCHAR")
-        create("sqlanon_cluster", self.cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
-        create("sqlanon_bounds", self.bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
+
+        def create(function: str, made: Callable[..., Any], *types: Any, **options: Any) -> None:
+            self.functions[function] = telling(made)
+            con.create_function(function, self.functions[function], *types, **options)
+
+        create("sqlanon_instance", lambda: self.key, [], "VARCHAR")
+        create("sqlanon_cluster", self.cores.cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_bounds", self.cores.bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
         lists = [f"{BOX}[]", f"{COUNTED}[]"]
         create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
         create("sqlanon_matches", matches, lists, "BIGINT", type="arrow", null_handling="special")
@@ -74,7 +101,7 @@ class Instance:
         def plan(database: str, schema: str, request: str) -> str:
             watch_interrupts()
             try:
-                with self._cursor() as con:
+                with translate_errors(), self._cursor() as con:
                     run(con, f"use {name(database)}.{name(schema)}")
                     return planner(con, request)
             except SqlanonError as problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextlib import suppress as ignoring
@@ -10,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from sqlanon.engine.errors import translated
+from sqlanon.engine.errors import KINDS, is_said, translated
 from sqlanon.errors import CatalogError
 from sqlanon.sqltext import Cte, fresh_name, name, with_ctes
 
@@ -18,6 +19,8 @@ Session = duckdb.DuckDBPyConnection
 """A connection in use. Packages above the engine know it by this name alone."""
 Relation = duckdb.DuckDBPyRelation
 """A query that DuckDB has not run yet."""
+USES_ANON = re.compile(r"\banon\W{0,3}\.", re.IGNORECASE)
+"""How a query looks that calls a macro of ours."""
 DatabaseError = duckdb.Error
 """Whatever DuckDB reports, for those who must go on after it."""
 
@@ -93,12 +96,28 @@ def is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """What DuckDB reports and the user can mend comes out as ours. DuckDB's own text may show a person's value."""
+    """What DuckDB reports and the user can mend comes out as ours. DuckDB's own text may show a person's value, so it
+    is taken out of DuckDB's error too, which stays the context of ours."""
     try:
         yield
     except (duckdb.Error, RuntimeError) as problem:
         if (ours := translated(problem)) is None:
             raise
+        problem.args = (type(problem).__name__,)
+        raise ours from None
+
+
+@contextmanager
+def hidden_values(sql: Any) -> Iterator[None]:
+    """A value that fails inside a query of schema anon's macros is not shown. Other queries are DuckDB's own affair,
+    and so is what our own macros say."""
+    try:
+        yield
+    except tuple(KINDS) as problem:
+        is_of_data = isinstance(sql, str) and USES_ANON.search(sql) and not is_said(problem)
+        if not is_of_data or (ours := translated(problem)) is None:
+            raise
+        problem.args = (type(problem).__name__,)
         raise ours from None
 
 

@@ -33,7 +33,7 @@ def plan_bound(reading: Reading, run: str | None = None) -> str:
     ]
     rows = " union all ".join(
         f"select {literal(bound)} as bound, answer.{bound} as gcp from bounded where "
-        "case when answer.error is null then true else error(answer.error) end"
+        "case when answer.error is null then true else error('sqlanon: ' || answer.error) end"
         for bound in ("pair", "box", "gcp")
     )
     return with_ctes(ctes, rows)

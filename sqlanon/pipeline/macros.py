@@ -185,7 +185,7 @@ def macros() -> list[Macro]:
 
 def schema_sql() -> list[str]:
     """The statements that make the tables and macros."""
-    tables = [render("catalog/tables.sql"), render("catalog/comparisons.sql")]
+    tables = [render("catalog/tables.sql"), render("catalog/comparisons.sql"), render("catalog/history.sql")]
     return [*tables, *(macro.sql for macro in macros())]
 
 
@@ -232,7 +232,8 @@ def _measures_of_release() -> str:
     """The measures of a stored release r, from the tables that hold what was counted when it was made."""
     return measures_sql(
         {part: f"(select * from anon.release_{part} as l where lower(l.release) = lower(r))" for part in PARTS},
-        k="(select coalesce(any_value(made.k), error('There is no stored release ''' || r || ''': make it with "
+        k="(select coalesce(any_value(made.k), "
+        "error('sqlanon: There is no stored release ''' || r || ''': make it with "
         "CREATE ANONYMIZED TABLE or VIEW, or measure any table with FROM anon.measure(...)')) "
         "from anon.releases as made where lower(made.name) = lower(r))",
         beta="beta",

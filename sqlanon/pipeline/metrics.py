@@ -144,3 +144,8 @@ def described_sql() -> str:
         fields = ", ".join(f"{literal(field)}: {literal(value)}" for field, value in told.items())
         entries.append(f"{literal(measure.name)}: {{{fields}}}")
     return "map {\n    " + ",\n    ".join(entries) + "\n}"
+
+
+def rounded(value: float | None) -> float | None:
+    """A loss as it leaves the database: three digits, from which nobody's value can be computed."""
+    return value if value is None or value == int(value) else float(f"{value:.3g}")

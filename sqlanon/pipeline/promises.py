@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sqlanon.errors import BrokenPromiseError
+from sqlanon.errors import SAID, BrokenPromiseError
 from sqlanon.pipeline.encode import Held, measured_encoding
 from sqlanon.pipeline.models import Asked, Sensitive, Watched
 from sqlanon.pipeline.readback import box_ctes
@@ -70,7 +70,7 @@ class Promise:
     def conditions(self, policy: Policy, watched: Watched) -> list[str]:
         """What makes the query fail, where the steps say that less holds than the policy asks for."""
         before, after = self.kind.shortfall.split("{}")
-        mark, ending = BrokenPromiseError.mark, ": nothing is released."
+        mark, ending = SAID + BrokenPromiseError.mark, ": nothing is released."
         broken = [
             f"when proof.smallest < {policy.k} then error({literal(mark + before)} || proof.smallest || "
             f"{literal(f'{after}, k is {policy.k}{ending}')})"

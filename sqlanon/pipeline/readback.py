@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+from sqlanon.errors import SAID
 from sqlanon.pipeline.attribute import Attribute
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
@@ -94,7 +95,7 @@ def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> lis
                 "steps/readback/known.sql",
                 labels=f"({_labels_sql(attribute, is_older)})",
                 counts=counts(attribute),
-                unknown="false" if is_older else f"error({literal(unknown)})",
+                unknown="false" if is_older else f"error({literal(SAID + unknown)})",
             ),
             materialized=True,
         ),

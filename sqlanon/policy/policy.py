@@ -70,7 +70,7 @@ class Policy:
     row_order: with linked, the quasi-identifier that a person's rows are in order of, such as the date of a visit; by
         default the first date or timestamp, else the order of the quasi-identifiers.
     keep: other columns released unchanged; refused if nearly unique.
-    unsafe_keep: columns released unchanged even if nearly unique.
+    unsafe_keep: columns released unchanged even if nearly unique, or if they look like identifiers.
     hierarchies: column → hierarchy; a column not listed uses the hierarchy of its own name, None means none.
     weights: column → weight in the distances and losses (default 1).
     pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import itertools
 import logging
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.history import is_published
+from sqlanon.catalog.places import is_still_there
 from sqlanon.catalog.releases import Stored, stored_releases
 from sqlanon.engine.frames import FRAME
-from sqlanon.engine.names import resolve, table_names
-from sqlanon.engine.session import DatabaseError, translate_errors, unwrap
+from sqlanon.engine.names import base_tables, resolve
+from sqlanon.engine.session import DatabaseError, temporary, translate_errors, unwrap
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
 from sqlanon.privacy.covering import Covering, Printed, left_of
-from sqlanon.sqltext import answer_sql, query_or_none
+from sqlanon.sqltext import answer_sql
 from sqlanon.sqltext import name as quoted
 
 log = logging.getLogger("sqlanon")
@@ -73,6 +76,14 @@ class Audit:
         return answer_sql(TYPES, (list(asdict(found).values()) for found in self.combinations))
 
 
+@dataclass(frozen=True)
+class Predecessor:
+    """A published release that another of its name replaces: what the catalog knew of it, and where its rows are."""
+
+    stored: Stored
+    relation: str
+
+
 TYPES = {
     "releases": "varchar[]",
     "k": "bigint",
@@ -107,29 +118,45 @@ def audit(con: Any, source: str, *, hint: str = "") -> Audit:
 
 
 def check_combinations(
-    catalog: Catalog, name: str | None, relation: str, source: str, reading: Reading, held: Held | None = None
+    catalog: Catalog,
+    name: str | None,
+    relation: str,
+    source: str,
+    reading: Reading,
+    held: Held | None = None,
+    before: Predecessor | None = None,
 ) -> None:
     """Warn if a release together with the stored ones of the same source breaks k; raise if the policy is strict.
 
-    `reading` is what the release was made from, which reads the same twice, and `held` where it is kept.
+    `reading` is what the release was made from, which reads the same twice, and `held` where it is kept. `before` is
+    a release of the same name that was published and is being replaced.
     """
     policy, shown = reading.policy, name or "the release"
     people = f"from {reading.source.relation}"
     own: dict[str, Covering | str] = {}
-    for stored in _readers(catalog, source):
-        if stored.name == name:
+    others = [(stored, stored.name, _place(catalog, stored)) for stored in _readers(catalog, source)]
+    if before is not None:
+        others.append((before.stored, f"{before.stored.name}, as published before,", before.relation))
+    for stored, called, place in others:
+        if stored.name == name and (before is None or place != before.relation):
             continue
         base = people if stored.source == source else _shared(catalog, source, stored.source) or people
         if base not in own:
             target = Printed(relation, shown, base, policy, Tolerance.OLDER)
             own[base] = _covering(catalog, target, *((reading, held) if base == people else ()))
-        coverings = {shown: own[base], stored.name: _covering(catalog, _printed(catalog, stored, base))}
-        asked = {shown: policy.k, stored.name: stored.policy.k}
-        found = _combined((shown, stored.name), coverings if policy.strict else _sampled(coverings), asked)
+        other = Printed(place, called, base, stored.policy, Tolerance.OLDER)
+        coverings = {shown: own[base], called: _covering(catalog, other)}
+        asked = {shown: policy.k, called: stored.policy.k}
+        found = _combined((shown, called), coverings if policy.strict else _sampled(coverings), asked)
+        if policy.strict and found.verdict == "not tried":
+            raise BrokenPromiseError(
+                f"'{shown}' cannot be tried together with '{called}' of the same source ({found.note}). "
+                "strict is set, so nothing was stored"
+            )
         if not found.is_broken:
             continue
         message = (
-            f"Together with '{stored.name}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
+            f"Together with '{called}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
             f"{found.people:,} people with fewer than k = {found.k} rows, somebody with {found.k_together}"
         )
         if policy.strict:
@@ -144,13 +171,12 @@ def _readers(catalog: Catalog, source: str) -> list[Stored]:
 
 
 def _tables(catalog: Catalog, source: str) -> set[str]:
-    """The tables that a source reads, in full, or itself where that cannot be told; none where it was a frame."""
+    """The tables that a source reads, in full and behind any views, or itself where that cannot be told; none where it
+    was a frame."""
     if source == FRAME:
         return set()
-    query = query_or_none(source)
     try:
-        listed = [source] if query is None else table_names(catalog.con, query)
-        return {resolve(catalog.con, table).relation for table in listed} or {source}
+        return base_tables(catalog.con, source) or {source}
     except (SqlanonError, DatabaseError):
         return {source}
 
@@ -161,9 +187,20 @@ def _shared(catalog: Catalog, source: str, other: str) -> str | None:
     return f"from {next(iter(tables))}" if len(tables) == 1 else None
 
 
+def _place(catalog: Catalog, stored: Stored) -> str:
+    return f"{catalog.database}.{quoted(stored.schema)}.{quoted(stored.table)}"
+
+
+def predecessor(catalog: Catalog, name: str | None, stack: ExitStack) -> Predecessor | None:
+    """The published release of this name that is about to be replaced, its rows kept until the end."""
+    if name is None or not is_published(catalog, name) or not is_still_there(catalog, name):
+        return None
+    (stored,) = stored_releases(catalog, name)
+    return Predecessor(stored, stack.enter_context(temporary(catalog.con, "before", f"from {_place(catalog, stored)}")))
+
+
 def _printed(catalog: Catalog, stored: Stored, source: str) -> Printed:
-    place = f"{catalog.database}.{quoted(stored.schema)}.{quoted(stored.table)}"
-    return Printed(place, stored.name, source, stored.policy, Tolerance.OLDER)
+    return Printed(_place(catalog, stored), stored.name, source, stored.policy, Tolerance.OLDER)
 
 
 def _covering(

@@ -29,7 +29,8 @@ from sqlanon.policy.policy import Policy
 from sqlanon.privacy.proof import entity_of, prove, warn_of_homogeneous, with_sensitive
 from sqlanon.progress import bars
 from sqlanon.progress.run import Run
-from sqlanon.releases.combinations import check_combinations
+from sqlanon.releases.combinations import Predecessor, check_combinations, predecessor
+from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.release import Release
 from sqlanon.releases.storing import store
@@ -81,6 +82,7 @@ def anonymize(
         catalog = Catalog.of(raw)
         target = Target.named(catalog, name, kind, replace)
         found = stack.enter_context(_rows(raw, named(source), policy))
+        refuse_identifiers(raw, found, policy)
         making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
         made = making.make(replace)
     return Release(
@@ -147,6 +149,7 @@ class Making:
         """Plan, store, prove, measure, register."""
         held, statements = self._encode()
         planned = self._plan(held)
+        before = predecessor(self.catalog, self.target.name, self.stack)
         self._make_room(replace)
         proof = store(self.catalog, planned, self.target, self._columns(planned))
         if self.run.findings.get("trivial"):
@@ -155,7 +158,7 @@ class Making:
         tolerance = Tolerance.LACKING if self.policy.may_drop else Tolerance.EXACT
         findings = self.run.findings
         measured = measure(self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held)
-        self._check_combinations(held)
+        self._check_combinations(held, before)
         self._register(planned, proof, measured)
         return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured)
 
@@ -216,9 +219,10 @@ class Making:
             )
         return int(rows)
 
-    def _check_combinations(self, held: Held) -> None:
+    def _check_combinations(self, held: Held, before: Predecessor | None) -> None:
         if self.target.name is not None or self.policy.strict:
-            check_combinations(self.catalog, self.target.name, self.target.storage, self.source, self.reading, held)
+            name, storage = self.target.name, self.target.storage
+            check_combinations(self.catalog, name, storage, self.source, self.reading, held, before)
 
     def _register(self, planned: Plan, proof: Proof, measured: dict[str, float]) -> None:
         if self.target.name is None:

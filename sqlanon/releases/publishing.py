@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlanon.engine.files import ABOUT, FORMATS, Tables, put, read, write_csv, write_duckdb, write_parquet
+from sqlanon.engine.files import ABOUT, FORMATS, Tables, defused, put, read, write_csv, write_duckdb, write_parquet
 from sqlanon.engine.session import Session, is_in_transaction, run, translate_errors
 from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError
 from sqlanon.sqltext import fold, is_path
@@ -42,6 +42,7 @@ def publish(
     proof: object,
     prove: Callable[[Tables], object],
     replace: bool = False,
+    formulas: bool = False,
 ) -> None:
     """Write tables to a new file: first under a temporary name, read back and verified there, then renamed, or not at
     all.
@@ -60,6 +61,8 @@ def publish(
     write = {".duckdb": write_duckdb, ".parquet": write_parquet, ".csv": write_csv}[suffix]
     try:
         with translate_errors():
+            if suffix == ".csv" and not formulas:
+                tables = {table: defused(con, relation) for table, relation in tables.items()}
             write(con, tables, draft, about)
             with read(con, tables, draft, suffix) as written:
                 if prove(written) != proof:

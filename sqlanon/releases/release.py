@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.places import SENSITIVE, key_of, sensitive_place
+from sqlanon.catalog.history import is_published, record_publication
+from sqlanon.catalog.places import SENSITIVE, key_of, sensitive_place, unquoted
 from sqlanon.catalog.releases import Version, remove, stored_names, stored_release, stored_releases
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import Relation, Session, run, transaction, translate_errors, unwrap
+from sqlanon.engine.session import Relation, Session, is_readonly, run, transaction, translate_errors, unwrap
 from sqlanon.errors import CatalogError, SqlanonError, not_one_of
+from sqlanon.pipeline.metrics import rounded
 from sqlanon.pipeline.promises import Promise, classes_of, groups_apart, promise_of
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
@@ -131,10 +133,26 @@ class Release:
             raise CatalogError("Only a stored view can be refreshed: give it a name, and kind='view'")
         return refresh(self.con, self.name, key=key)
 
-    def publish(self, path: str | Path, *, replace: bool = False) -> dict[str, Any]:
+    def unique_with_kept(self) -> float | None:
+        """The share of rows that are unique to whoever also knows the kept columns; None if nothing is kept."""
+        kept = (*self.policy.keep, *self.policy.unsafe_keep)
+        if not kept:
+            return None
+        known = ", ".join(quoted(column) for column in (*self.printed, *kept))
+        with translate_errors():
+            ((share,),) = run(
+                self.con,
+                "select coalesce(count(*) filter (where n = 1) / sum(n), 0) "
+                f"from (select count(*) as n from {self.table} group by {known})",
+            )
+        return float(share)
+
+    def publish(self, path: str | Path, *, replace: bool = False, formulas: bool = False) -> dict[str, Any]:
         """Write the release to a new .duckdb, .parquet or .csv file that holds nothing else, and verify it there.
 
         Returns what the file says about it, in its table `about` or its key-value metadata; a csv file says nothing.
+        In a csv file, text that a spreadsheet would run as a formula (it begins with =, +, -, @, tab or return) gets an
+        apostrophe before it, unless `formulas` is set. The file's SHA-256 is recorded in `anon.publications`.
         """
         proof = self.verify()
         properties = [proof.property]
@@ -148,7 +166,7 @@ class Release:
             "k": self.policy.k,
             "l": self.policy.l,
             "method": self.policy.method,
-            "loss": self.measured.get("gcp"),
+            "loss": rounded(self.measured.get("gcp")),
             "rows": proof.rows,
             "classes": proof.classes,
             "suppressed": self.suppressed - (proof.left_out or 0),
@@ -156,8 +174,16 @@ class Release:
             "ranges": self.policy.ranges,
             "sqlanon": __version__,
         }
-        publish(self.con, self._tables, path, about, proof, self._prove, replace)
+        publish(self.con, self._tables, path, about, proof, self._prove, replace, formulas)
+        if self.name is not None:
+            self._record(Path(path), proof.rows)
         return about
+
+    def _record(self, file: Path, rows: int) -> None:
+        """Remember the file in `anon.publications`, unless the database is open for reading only."""
+        catalog = Catalog.of(self.con)
+        if self.name is not None and not is_readonly(self.con, unquoted(catalog.database)):
+            record_publication(catalog, self.name, file, rows)
 
     def report(self, path: str | Path, *, curve: bool | None = None) -> Path:
         """Write all that is to be told of the release to one HTML file, verified again; see sqlanon/reports.py."""
@@ -260,3 +286,9 @@ def open_release(con: Any, name: str) -> Release:
         learned=found.learned,
         sql="",
     )
+
+
+def was_published(con: Any, name: str) -> bool:
+    """Is there a stored release of this name that was published?"""
+    catalog = Catalog.of(unwrap(con))
+    return is_published(catalog, key_of(catalog, name)[2])

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from sqlanon import wording
+from sqlanon.pipeline.metrics import rounded
 from sqlanon.releases.release import Release
 
 TABLE = "border-collapse: collapse; text-align: left"
@@ -64,7 +65,7 @@ def release_dict(release: Release) -> dict[str, Any]:
         "printed": list(release.printed),
         "policy": release.policy.options(),
         "proof": release.proof.as_dict(),
-        "metrics": release.metrics(),
+        "metrics": {measure: rounded(value) for measure, value in release.metrics().items()},
     }
 
 
@@ -95,4 +96,6 @@ def summary(release: Release) -> str:
         classes += f", {release.suppressed:,} rows suppressed{how}"
     if proof.property != "k-anonymity":
         classes = f"{proof.property}, {classes}"
-    return f"verified on {proof.rows:,} released rows: {classes}{lost}"
+    unique = release.unique_with_kept()
+    kept = "" if unique is None else f"\nwhoever also knows the kept columns finds {unique:.1%} of the rows unique"
+    return f"verified on {proof.rows:,} released rows: {classes}{lost}{kept}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
@@ -65,7 +66,12 @@ def require_writable(path: Path) -> None:
 def write(facts: Facts, path: str | Path) -> Path:
     """Write the page."""
     path = Path(path)
-    path.write_text(page(facts), encoding="utf-8")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        draft.write_text(page(facts), encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     return path
 
 

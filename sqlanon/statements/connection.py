@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from sqlanon.engine.opening import open_database
-from sqlanon.engine.session import Relation, Session
+from sqlanon.engine.session import Relation, Session, hidden_values
 from sqlanon.errors import SqlanonError
 from sqlanon.install import load
 from sqlanon.statements.execute import execute_statement
@@ -38,14 +38,16 @@ class Connection:
     def execute(self, query: Any, parameters: Any = None) -> Connection:
         """Run statements; fetch the last one's rows from the returned connection."""
         for sql in self._run_all_but_plain_last(query, parameters):
-            self.duckdb.execute(sql, parameters)
+            with hidden_values(sql):
+                self.duckdb.execute(sql, parameters)
         return self
 
     def sql(self, query: Any, *, alias: str = "", params: Any = None) -> Relation | None:
         """Run statements; the last one's rows as a relation."""
         relation = None
         for sql in self._run_all_but_plain_last(query, params):
-            relation = self.duckdb.sql(sql, alias=alias, params=params)
+            with hidden_values(sql):
+                relation = self.duckdb.sql(sql, alias=alias, params=params)
         return relation
 
     query = sql

@@ -78,7 +78,7 @@ def test_a_process_that_ends_in_an_error_of_ours_shows_no_leaks() -> None:
     )
     assert done.returncode == 1
     assert "leaked" not in done.stderr
-    assert "Invalid Input Error: Column 'nope' is not in 'people'" in done.stderr
+    assert "Invalid Input Error: sqlanon: Column 'nope' is not in 'people'" in done.stderr
 
 
 def test_a_file_is_loaded_once_and_for_all(tmp_path: Path) -> None:
@@ -220,7 +220,8 @@ def test_an_upgrade_that_fails_changes_nothing(
     sqlanon.load(plain)
     plain.execute("update anon.version set schema_version = 0; drop macro anon.k_anonymity")
     before = everything(plain)
-    monkeypatch.setattr("sqlanon.catalog.schema.UPGRADES", {0: "drop table anon.releases; select error('half way')"})
+    failing = "drop table anon.releases; select error('sqlanon: half way')"
+    monkeypatch.setattr("sqlanon.catalog.schema.UPGRADES", {0: failing})
     with pytest.raises(SqlanonError, match="half way"):
         sqlanon.load(plain)
     assert everything(plain) == before

@@ -84,7 +84,7 @@ IDENTIFIERS = {
     "card numbers": ["4111111111111111", "5500 0000 0000 0004", "3782-822463-10005"],
     "UUIDs": ["123e4567-e89b-12d3-a456-426614174000", "00000000-0000-0000-0000-000000000000"],
     "IP addresses": ["192.168.0.1", "10.0.255.3", "2001:db8::1", "1:2:3:4:5:6:7:8"],
-    "social security numbers": ["123-45-6789", "987-65-4321"],
+    "national identity numbers": ["123-45-6789", "987-65-4321"],
 }
 OTHERS = {
     "dates": ["2020-01-31", "1999-12-01", "31.12.1999", "1/2/2003"],
@@ -141,7 +141,7 @@ def test_counts_suggest_roles_where_names_do_not(shared: Con) -> None:
     assert role_of(shared, "x", list(range(20)), "integer")[0] == "identifier"
     assert role_of(shared, "x", [i / 7 for i in range(20)], "double")[0] == "quasi"
     assert role_of(shared, "x", [1] * 20, "integer") == ("keep", "the same in every row")
-    assert role_of(shared, "hospital_id", [1, 2] * 50, "integer")[0] == "quasi"
+    assert role_of(shared, "hospital_id", [1, 2] * 50, "integer")[0] == "identifier"
     assert role_of(shared, "diagnosis", [f"a long story {i}" for i in range(20)])[0] == "identifier"
     assert role_of(shared, "x", [[1], [2], [1]], "integer[]") == ("identifier", "type INTEGER[] cannot be generalized")
 

@@ -71,6 +71,6 @@ def test_more_rows_than_duckdb_may_hold_in_memory(tmp_path: Path, kind: str):
         con.execute("set preserve_insertion_order = false")
         sqlanon.load(con)
         source = "people" if kind == "database" else f"from '{tmp_path / 'people.parquet'}'"
-        release = sqlanon.anonymize(con, source, ["age", "place"], 10, keep=["note"], name="release")
+        release = sqlanon.anonymize(con, source, ["age", "place"], 10, unsafe_keep=["note"], name="release")
         assert release.proof.rows == rows
         assert release.verify().k >= 10

@@ -15,7 +15,7 @@ from reading import Con, rows
 
 import sqlanon
 from sqlanon import samples
-from sqlanon.errors import BrokenPromiseError, DataError
+from sqlanon.errors import BrokenPromiseError, PolicyError
 from sqlanon.udfs import methods
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import Groups, Problem
@@ -196,9 +196,9 @@ def test_a_lonely_outlier_is_generalized_rather_than_printed_alone(con: Con) -> 
 
 
 def test_a_nearly_unique_column_is_kept_only_by_those_who_insist(con: Con) -> None:
-    with pytest.raises(duckdb.Error, match=r"Kept column 'name' is nearly unique.*unsafe_keep"):
+    with pytest.raises(duckdb.Error, match=r"Column 'name' is in keep.*unsafe_keep"):
         rows(con, "from anon.anonymize('patients', quasi := ['age'], k := 2, keep := ['name'])")
-    with pytest.raises(DataError, match=r"Kept column 'name' is nearly unique.*unsafe_keep"):
+    with pytest.raises(PolicyError, match=r"Column 'name' is in keep.*unsafe_keep"):
         sqlanon.anonymize(con, "patients", quasi=["age"], k=2, keep=["name"])
     found = rows(con, "select name from anon.anonymize('patients', quasi := ['age'], k := 2, unsafe_keep := ['name'])")
     assert Counter(found) == Counter(rows(con, "select name from patients"))

@@ -100,7 +100,7 @@ CASES = {
     "not a number": Case("Column 'nan' has NaN or infinite values", DataError, options={"quasi": ["nan"]}),
     "infinity": Case("Column 'endless' has NaN or infinite values", DataError, options={"quasi": ["endless"]}),
     "a date without end": Case("Column 'forever' has NaN or infinite", DataError, options={"quasi": ["forever"]}),
-    "a nearly unique kept column": Case("Kept column 'name' is nearly unique", DataError, options={"keep": ["name"]}),
+    "a nearly unique kept column": Case("Column 'name' is in keep", PolicyError, options={"keep": ["name"]}),
     "a hostile name that is not there": Case(
         r"""Column 'a "b'c"; drop table people; --' is not in""",
         CatalogError,

@@ -160,7 +160,7 @@ def test_the_file_says_what_holds_and_nothing_else(made: sqlanon.Release, out: P
         "k": 4,
         "l": 1.5,
         "method": "mondrian",
-        "loss": made.metrics()["gcp"],
+        "loss": float(f"{made.metrics()['gcp']:.3g}"),
         "rows": 200,
         "classes": made.proof.classes,
         "suppressed": 0,

@@ -244,5 +244,5 @@ def test_what_cannot_be_brought_about_here_has_its_sentence(problem: Exception, 
 
 
 def test_a_fault_of_our_own_is_not_hidden() -> None:
-    assert translated(duckdb.InvalidInputException(f"{UDF}KeyError")) is None
+    assert translated(duckdb.InvalidInputException(f"{UDF}FaultError: sqlanon fails with KeyError")) is None
     assert translated(duckdb.ParserException("Parser Error: syntax error")) is None

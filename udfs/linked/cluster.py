@@ -115,9 +115,7 @@ def cluster(
     done, steps = 0, STEPS.get(effort, STEPS["best"])
     for some in parts:
         low, high = 900 * done // number, 900 * (done + len(some)) // number
-        found = _grouped(
-            problem, people, some, k, rng, between(progress, low, high), price, STEPS.get(effort, STEPS["best"])
-        )
+        found = _grouped(problem, people, some, k, rng, between(progress, low, high), price, steps)
         groups += [some[group] for group in found]
         done += len(some)
     profiles = Profiles(problem, people, price, int(rng.integers(1 << 62)))

@@ -7,7 +7,7 @@ create or replace macro anon.hierarchy_gaps(t, c, h) as table (
         || replace(t, '''', '''''') || ''') group by 1'
     ) as counted(value, rows)
     where value is not null and case (
-        select coalesce(any_value(known.kind), error('There is no hierarchy ''' || h || ''''))
+        select coalesce(any_value(known.kind), error('sqlanon: There is no hierarchy ''' || h || ''''))
         from anon.hierarchies as known
         where lower(known.name) = lower(h)
     )

@@ -2,7 +2,7 @@
 -- are its own rows where no population is given. A class that the population lacks, or holds fewer rows of, counts with its
 -- own rows: t's people are some of the population. NULL is a value of its own.
 create or replace macro anon.risk_query(t, quasi, population) as (
-    case when coalesce(len(quasi), 0) = 0 then error('quasi is empty: name at least one column')
+    case when coalesce(len(quasi), 0) = 0 then error('sqlanon: quasi is empty: name at least one column')
     when population is null then anon.class_query(t, quasi, 'count(*), count(*)')
     else
     'select sample.n, greatest(sample.n, coalesce(people.n, 0)) from ('

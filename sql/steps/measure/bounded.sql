@@ -11,4 +11,4 @@ select sqlanon_bounds(
     )
 ) as answer
 from guard
-where case when message is null then true else error(message) end
+where case when message is null then true else error('sqlanon: ' || message) end

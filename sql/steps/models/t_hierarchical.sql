@@ -15,7 +15,7 @@ __nodes__ as materialized (
     __nodes_query__
 ),
 height as (
-    select coalesce(max(level), error(__missing__)) as levels
+    select coalesce(max(level), error('sqlanon: ' || __missing__)) as levels
     from __nodes__
 ),
 generalized as materialized (

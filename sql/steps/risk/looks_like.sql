@@ -31,7 +31,19 @@ select
         )) % 10 = 0
         else false
     end) as card,
-    count(*) filter (where regexp_full_match(value, '[0-9]{3}-[0-9]{2}-[0-9]{4}')) as ssn,
+    count(*) filter (where regexp_full_match(
+        value,
+        '[0-9]{3}-[0-9]{2}-[0-9]{4}'                                           -- United States
+        || '|[A-Z]{6}[0-9]{2}[A-Z][0-9]{2}[A-Z][0-9]{3}[A-Z]'                  -- Italy
+        || '|[0-9]{8}-?[A-Z]|[XYZ]-?[0-9]{7}-?[A-Z]'                           -- Spain
+        || '|[A-CEGHJ-PR-TW-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]'        -- United Kingdom
+        || '|[12] ?[0-9]{2} ?[01][0-9] ?[0-9][0-9AB] ?[0-9]{3} ?[0-9]{3}( ?[0-9]{2})?' -- France
+        || '|[0-9]{6}[-+A][0-9]{3}[0-9A-Z]|[0-9]{8}-[0-9]{4}'                  -- Nordic countries
+        || '|756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}'                            -- Switzerland
+        || '|[A-Z][0-9]{9}'                                                    -- Germany, health insurance
+        || '|[0-9]{3} [0-9]{3} [0-9]{4}'                                       -- England, NHS
+        || '|[0-9]{6}/[0-9]{3,4}'                                              -- Czechia and Slovakia
+    )) as ssn,
     count(*) filter (where
         regexp_full_match(value, '(\+|00)[1-9]([ ()./-]*[0-9]){6,14}|[0-9(]([0-9]*[ ()./-]+[0-9]+){1,6}')
         and length(regexp_replace(value, '[^0-9]', '', 'g')) between 7 and 15
@@ -39,7 +51,11 @@ select
             value,
             '[0-9]+\.[0-9]+|[0-9]{5}-[0-9]{4}|[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}|([0-9]{1,3}\.){3}[0-9]{1,3}'
         )
-    ) as phone
+    ) as phone,
+    count(*) filter (where regexp_full_match(
+        value, '(\p{Lu}[\p{Ll}''’]+[ -]?){0,2}\p{Lu}[\p{Ll}''’]+,? (\p{Lu}\.? |(von|van|de|der|la|di|da|dos|zu) )*\p{Lu}[\p{Ll}''’-]+(-\p{Lu}\p{Ll}+)?'
+    )) as person,
+    count(*) filter (where length(value) >= 30 and length(value) - length(replace(value, ' ', '')) >= 4) as free
 from (
     select distinct entry.number, trim(entry.value) as value
     from (

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
+from sqlanon.engine.errors import told
 from sqlanon.engine.session import DatabaseError
 from sqlanon.errors import BrokenPromiseError, SqlanonError
 from sqlanon.progress import bars
@@ -26,8 +27,10 @@ def carry_out(command: str, arguments: argparse.Namespace) -> int:
             return int(import_module(f"sqlanon.cli.commands.{command}").run(arguments) or 0)
     except BrokenPromiseError as problem:
         return say(problem, 1)
-    except (SqlanonError, DatabaseError) as problem:
+    except SqlanonError as problem:
         return say(problem, 2)
+    except DatabaseError as problem:
+        return say(told(problem), 2)
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:

@@ -36,5 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
             print(found.toml(), end="")
         else:
             con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=200)
+            if found.together is not None:
+                print(f"all quasi-identifiers together single out {found.together:.1%} of the rows")
             if found.untested:
                 print(f"{found.untested:,} combinations of columns were not tested")

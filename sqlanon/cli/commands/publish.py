@@ -17,12 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_database(parser, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new file")
     parser.add_argument("--replace", action="store_true", help="replace an existing file")
+    parser.add_argument("--formulas", action="store_true", help="leave text in a csv file that spreadsheets would run")
     parser.add_argument("--json", action="store_true", help="print what the file says about the release")
 
 
 def run(arguments: argparse.Namespace) -> None:
     with sqlanon.connect(arguments.db) as con:
-        about = sqlanon.open_release(con, arguments.name).publish(arguments.output, replace=arguments.replace)
+        release = sqlanon.open_release(con, arguments.name)
+        about = release.publish(arguments.output, replace=arguments.replace, formulas=arguments.formulas)
     if arguments.json:
         print(json.dumps(about))
     else:

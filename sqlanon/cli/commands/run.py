@@ -11,6 +11,7 @@ from sqlanon.cli.commands.arguments import add_database, add_key_file, asked_dat
 from sqlanon.cli.shell import print_json, run_script
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.policy.job import Job
+from sqlanon.releases.release import was_published
 from sqlanon.reporting.displays import release_dict, summary
 
 
@@ -18,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("file", type=Path, help="script.sql, or policy.toml with a source and a policy")
     add_database(parser)
+    parser.add_argument("--replace", action="store_true", help="replace a release that was already published")
     parser.add_argument("--json", action="store_true", help="print a JSON object for the policy, or for each result")
     add_key_file(parser)
 
@@ -35,6 +37,11 @@ def run(arguments: argparse.Namespace) -> None:
     with asked_database(arguments) as con:
         for hierarchy, definition in job.define.items():
             create_hierarchy(con, hierarchy, {**definition, "replace": True})
+        if job.name is not None and not arguments.replace and was_published(con, job.name):
+            raise CatalogError(
+                f"Release '{job.name}' was published. A second one of the same people can be put together with it: use "
+                f"--replace if it is to be replaced, another name, or sqlanon refresh for a view"
+            )
         release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
         if arguments.json:
             print(json.dumps(release_dict(release)))

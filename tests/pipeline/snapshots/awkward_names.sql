@@ -115,7 +115,7 @@ select sqlanon_cluster(
     )
 ) as answer
 from guard
-where case when message is null then true else error(message) end
+where case when message is null then true else error('sqlanon: ' || message) end
 ),
 deals as materialized (
 -- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
@@ -125,7 +125,7 @@ select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (part
 from (
     select unnest(answer.deals) as entry
     from clustered
-    where case when answer.error is null then true else error(answer.error) end
+    where case when answer.error is null then true else error('sqlanon: ' || answer.error) end
 )
 ),
 assigned as (
@@ -235,8 +235,8 @@ group by q1, q2
 select released."age", released."a ""b"" c; drop", released."it's", released."{k} __k__"
 from released, proof, model_1
 where case
-    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
-    when model_1.reached < 2.0 - 1e-09 then error('Broken promise: A released class reaches l = ' || model_1.reached || ' in it''s, l is 2: nothing is released.')
+    when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when model_1.reached < 2.0 - 1e-09 then error('sqlanon: Broken promise: A released class reaches l = ' || model_1.reached || ' in it''s, l is 2: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

@@ -114,7 +114,7 @@ select sqlanon_cluster(
     )
 ) as answer
 from guard
-where case when message is null then true else error(message) end
+where case when message is null then true else error('sqlanon: ' || message) end
 ),
 deals as materialized (
 -- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
@@ -124,7 +124,7 @@ select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (part
 from (
     select unnest(answer.deals) as entry
     from clustered
-    where case when answer.error is null then true else error(answer.error) end
+    where case when answer.error is null then true else error('sqlanon: ' || answer.error) end
 )
 ),
 assigned as (
@@ -255,7 +255,7 @@ from "memory".anon.hierarchies, missing
 where name = 'job' and missing.nulls > 0
 ),
 height as (
-    select coalesce(max(level), error('The hierarchy of column ''diagnosis'' is gone.')) as levels
+    select coalesce(max(level), error('sqlanon: ' || 'The hierarchy of column ''diagnosis'' is gone.')) as levels
     from nodes_2
 ),
 generalized as materialized (
@@ -363,9 +363,9 @@ group by q1
 select released."age", released."income", released."diagnosis"
 from released, proof, model_1, model_2
 where case
-    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
-    when model_1.reached > 0.4 + 1e-09 then error('Broken promise: A released class reaches t = ' || model_1.reached || ' in diagnosis, t is 0.4: nothing is released.')
-    when model_2.reached > 0.4 + 1e-09 then error('Broken promise: A released class reaches t = ' || model_2.reached || ' in income, t is 0.4: nothing is released.')
+    when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when model_1.reached > 0.4 + 1e-09 then error('sqlanon: Broken promise: A released class reaches t = ' || model_1.reached || ' in diagnosis, t is 0.4: nothing is released.')
+    when model_2.reached > 0.4 + 1e-09 then error('sqlanon: Broken promise: A released class reaches t = ' || model_2.reached || ' in income, t is 0.4: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

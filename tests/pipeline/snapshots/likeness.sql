@@ -73,7 +73,7 @@ select sqlanon_cluster(
     )
 ) as answer
 from guard
-where case when message is null then true else error(message) end
+where case when message is null then true else error('sqlanon: ' || message) end
 ),
 deals as materialized (
 -- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
@@ -83,7 +83,7 @@ select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (part
 from (
     select unnest(answer.deals) as entry
     from clustered
-    where case when answer.error is null then true else error(answer.error) end
+    where case when answer.error is null then true else error('sqlanon: ' || answer.error) end
 )
 ),
 assigned as (
@@ -269,12 +269,12 @@ group by q1
 select released."age", released."diagnosis"
 from released, proof, model_1, model_2, model_3, model_4, model_5
 where case
-    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
-    when model_1.reached < 2 - 1e-09 then error('Broken promise: A released class reaches recursive_l = ' || model_1.reached || ' in diagnosis, recursive_l is 2: nothing is released.')
-    when model_2.reached > 0.6 + 1e-09 then error('Broken promise: A released class reaches alpha = ' || model_2.reached || ' in diagnosis, alpha is 0.6: nothing is released.')
-    when model_3.reached > 2.0 + 1e-09 then error('Broken promise: A released class reaches basic_beta = ' || model_3.reached || ' in diagnosis, basic_beta is 2: nothing is released.')
-    when model_4.reached > 2.0 + 1e-09 then error('Broken promise: A released class reaches enhanced_beta = ' || model_4.reached || ' in diagnosis, enhanced_beta is 2: nothing is released.')
-    when model_5.reached > 3.0 + 1e-09 then error('Broken promise: A released class reaches delta = ' || model_5.reached || ' in diagnosis, delta is 3: nothing is released.')
+    when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when model_1.reached < 2 - 1e-09 then error('sqlanon: Broken promise: A released class reaches recursive_l = ' || model_1.reached || ' in diagnosis, recursive_l is 2: nothing is released.')
+    when model_2.reached > 0.6 + 1e-09 then error('sqlanon: Broken promise: A released class reaches alpha = ' || model_2.reached || ' in diagnosis, alpha is 0.6: nothing is released.')
+    when model_3.reached > 2.0 + 1e-09 then error('sqlanon: Broken promise: A released class reaches basic_beta = ' || model_3.reached || ' in diagnosis, basic_beta is 2: nothing is released.')
+    when model_4.reached > 2.0 + 1e-09 then error('sqlanon: Broken promise: A released class reaches enhanced_beta = ' || model_4.reached || ' in diagnosis, enhanced_beta is 2: nothing is released.')
+    when model_5.reached > 3.0 + 1e-09 then error('sqlanon: Broken promise: A released class reaches delta = ' || model_5.reached || ' in diagnosis, delta is 3: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

@@ -126,7 +126,7 @@ select sqlanon_cluster(
     )
 ) as answer
 from guard
-where case when message is null then true else error(message) end
+where case when message is null then true else error('sqlanon: ' || message) end
 ),
 deals as materialized (
 -- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
@@ -136,7 +136,7 @@ select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (part
 from (
     select unnest(answer.deals) as entry
     from clustered
-    where case when answer.error is null then true else error(answer.error) end
+    where case when answer.error is null then true else error('sqlanon: ' || answer.error) end
 )
 ),
 assigned as (
@@ -283,7 +283,7 @@ asof left join (select rank, place from domain_1 where place is not null) as bel
 left join counts_1 as counts on counts.rank between labels.lo and labels.hi
 where case
     when labels.lo is not null and labels.hi is not null then true
-    else error('Column ''age'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
+    else error('sqlanon: Column ''age'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
 end
 group by all
 ),
@@ -340,7 +340,7 @@ left join (
 left join counts_2 as counts on counts.rank between labels.lo and labels.hi
 where case
     when labels.lo is not null and labels.hi is not null then true
-    else error('Column ''sex'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
+    else error('sqlanon: Column ''sex'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
 end
 group by all
 ),
@@ -373,7 +373,7 @@ select
 select released."age", released."sex"
 from released, proof
 where case
-    when proof.smallest < 3 then error('Broken promise: A released class covers only ' || proof.smallest || ' people of the population, k is 3: nothing is released.')
+    when proof.smallest < 3 then error('sqlanon: Broken promise: A released class covers only ' || proof.smallest || ' people of the population, k is 3: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)

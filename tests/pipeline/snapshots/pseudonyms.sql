@@ -73,7 +73,7 @@ select sqlanon_cluster(
     )
 ) as answer
 from guard
-where case when message is null then true else error(message) end
+where case when message is null then true else error('sqlanon: ' || message) end
 ),
 deals as materialized (
 -- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
@@ -83,7 +83,7 @@ select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (part
 from (
     select unnest(answer.deals) as entry
     from clustered
-    where case when answer.error is null then true else error(answer.error) end
+    where case when answer.error is null then true else error('sqlanon: ' || answer.error) end
 )
 ),
 assigned as (
@@ -165,7 +165,7 @@ from (
 select released."person", released."name", released."age"
 from released, proof
 where case
-    when proof.smallest < 5 then error('Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
     else true
 end
 order by sqlanon_shuffle(proof.smallest)
