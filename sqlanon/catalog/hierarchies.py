@@ -160,7 +160,13 @@ def _rule_rows(con: Session, rule: Rule, on: str) -> list[tuple[str | None, ...]
     endless = f"select 1 from {source.relation} where not isfinite({name(column)}) limit 1"
     if family.may_be_infinite and run(con, endless):
         raise HierarchyError(f"Column '{on}' has NaN or infinite values. Replace them, for example by NULL")
-    domain = render("steps/encode/domain_values.sql", column=name(column), order=rule.order, position=family.position)
+    domain = render(
+        "steps/encode/domain_values.sql",
+        column=name(column),
+        order=rule.order,
+        position=family.position,
+        distance="cast(null as double)",
+    )
     leaves = run(
         con,
         f"with tuples as (from {source.relation}), domain as ({domain}) select rank, label from domain "

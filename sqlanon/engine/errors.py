@@ -7,6 +7,7 @@ import re
 
 import duckdb
 
+from sqlanon.engine.sources import is_about_a_file, unreadable
 from sqlanon.errors import (
     BrokenPromiseError,
     CatalogError,
@@ -17,6 +18,8 @@ from sqlanon.errors import (
     SqlanonError,
 )
 
+UNFIT = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.ConstraintException)
+"""What a value raises that cannot be cast or computed with."""
 FULL = ("No space left", "File too large", "max_temp_directory_size", "quota exceeded")
 """How messages tell of a disk with no room."""
 
@@ -24,14 +27,21 @@ FULL = ("No space left", "File too large", "max_temp_directory_size", "quota exc
 def translated(problem: BaseException) -> BaseException | None:
     """Our error for one of DuckDB's; None where it is a fault of ours, which is to be seen with its traceback."""
     if isinstance(problem, duckdb.InvalidInputException):
+        if is_about_a_file(problem):
+            return DataError(f"The source cannot be read: {unreadable(problem)}")
         return _invalid_input(problem)
     if isinstance(problem, duckdb.InterruptException):
         return InterruptedRunError("Interrupted; nothing was stored")
     if isinstance(problem, duckdb.CatalogException):
         return CatalogError(sentence(problem))
-    if isinstance(problem, (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.ConstraintException)):
+    if isinstance(problem, UNFIT):
         # DuckDB's text would show the value.
-        return DataError(f"The source cannot be read: a value in it fails ({type(problem).__name__})")
+        if is_about_a_file(problem):
+            return DataError(f"The source cannot be read: {unreadable(problem)}")
+        return DataError(
+            f"A value does not fit where it is computed with ({type(problem).__name__}); nothing was stored. If all "
+            f"of the source can be read (SELECT *), this is a fault of sqlanon: please report it, with the column types"
+        )
     if isinstance(problem, duckdb.TransactionException):
         return _transaction(sentence(problem))
     if isinstance(problem, duckdb.OutOfMemoryException):

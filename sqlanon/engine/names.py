@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import duckdb
 
+from sqlanon.engine.errors import UNFIT
 from sqlanon.engine.frames import FRAME, PREFIX
 from sqlanon.engine.session import run, temporary
-from sqlanon.errors import CatalogError, did_you_mean
+from sqlanon.engine.sources import is_about_a_file, unreadable
+from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import is_encodable, literal, name, query_or_none, split_name
 
@@ -36,7 +38,7 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
         return Source(relation, shown, _types(con, f"from {relation}"), _is_table(con, relation))
     except duckdb.Error as problem:
-        raise CatalogError(f"'{asked}' cannot be read: {_first_line(problem)}") from problem
+        raise CatalogError(f"'{asked}' cannot be read: {unreadable(problem)}") from problem
 
 
 _TABLES = (
@@ -77,6 +79,8 @@ def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
 def _file(asked: str) -> str | None:
     """A file that DuckDB reads by its name, or several that a pattern matches. A file that is there is no pattern:
     data[1].csv is not data1.csv."""
+    if asked.lower().endswith(".xlsx"):
+        return f"read_xlsx({literal(asked)})"
     if not re.search(r"\.(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?$", asked.lower()):
         return None
     return literal(re.sub(r"[*?\[]", r"[\g<0>]", asked) if Path(asked).is_file() else asked)
@@ -91,7 +95,8 @@ def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
             raise CatalogError("The source must be one query or a table's name")
         return Source(f"(\n{query}\n)", "the query", _types(con, query))
     except duckdb.Error as problem:
-        raise CatalogError(f"The source query does not run: {_first_line(problem)}") from problem
+        why = unreadable(problem) if is_about_a_file(problem) or "xlsx" in query else _first_line(problem)
+        raise CatalogError(f"The source query does not run: {why}") from problem
 
 
 def _types(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
@@ -117,7 +122,14 @@ def snapshot(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
     if source.is_table:
         yield source
         return
-    with temporary(con, "source", f"from {source.relation}") as snapshot:
+    with ExitStack() as stack:
+        try:
+            snapshot = stack.enter_context(temporary(con, "source", f"from {source.relation}"))
+        except UNFIT as problem:  # whose text would show the value
+            why = f"a value in it fails ({type(problem).__name__})"
+            if is_about_a_file(problem):
+                why = unreadable(problem)
+            raise DataError(f"The source cannot be read: {why}") from None
         yield Source(snapshot, source.shown, source.types, is_table=True)
 
 
