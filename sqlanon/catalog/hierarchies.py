@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,10 @@ from sqlanon.families import type_family
 from sqlanon.hierarchies.definition import Definition
 from sqlanon.hierarchies.files import csv_rows
 from sqlanon.hierarchies.rules import Rule
-from sqlanon.hierarchies.trees import Node, tree_from_edges, tree_from_paths
+from sqlanon.hierarchies.trees import Node, ambiguous, tree_from_edges, tree_from_paths
 from sqlanon.sqltext import name, render
+
+log = logging.getLogger("sqlanon")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,15 @@ def create_hierarchy(
     raw = unwrap(con)
     with translate_errors(), transaction(raw):
         nodes = _nodes(raw, given)
+        if doubtful := ambiguous(nodes):
+            more = f" and {len(doubtful) - 3} more" if len(doubtful) > 3 else ""
+            log.warning(
+                "Hierarchy '%s': %s%s each stand for several sets of values, such as a value and a group, so a reader "
+                "cannot tell which is meant. Each is measured as the widest; give them labels of their own",
+                name,
+                ", ".join(map(repr, doubtful[:3])),
+                more,
+            )
         _store(Catalog.of(raw), name, None if nodes else given.rule, nodes, replace)
 
 

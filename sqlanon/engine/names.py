@@ -12,7 +12,7 @@ import duckdb
 from sqlanon.engine.errors import UNFIT
 from sqlanon.engine.frames import FRAME, PREFIX
 from sqlanon.engine.session import run, temporary
-from sqlanon.engine.sources import is_about_a_file, unreadable
+from sqlanon.engine.sources import is_about_a_file, provide_excel, unreadable
 from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import is_encodable, literal, name, query_or_none, split_name
@@ -27,6 +27,8 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         raise CatalogError("The release was made from a frame, which cannot be read again by name. Give the frame")
     if not isinstance(asked, str) or not asked.strip():
         raise CatalogError("The source is empty: give a table's name or a query")
+    if ".xlsx" in asked.lower():
+        provide_excel(con)
     if (query := query_or_none(asked)) is not None:
         return _query(con, query)
     relation = _place(con, [asked]) or _place(con, split_name(asked) or []) or _file(asked)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
+
+import duckdb
 
 from sqlanon.errors import CatalogError
 from sqlanon.sqltext import is_path, literal
@@ -51,6 +54,25 @@ def file_query(
     return f"from read_csv({literal(text)}, {listed})"
 
 
+def packaged_extension(con: duckdb.DuckDBPyConnection, extension: str) -> Path | None:
+    """The file of a DuckDB extension that was installed as a wheel, pip install duckdb-extension-excel, if there is one
+    for this DuckDB."""
+    found = find_spec(f"duckdb_extension_{extension}")
+    if found is None or found.origin is None:
+        return None
+    ((version,),) = con.execute("select library_version from pragma_version()").fetchall()
+    file = Path(found.origin).parent / "extensions" / str(version) / f"{extension}.duckdb_extension"
+    return file if file.is_file() else None
+
+
+def provide_excel(con: duckdb.DuckDBPyConnection) -> None:
+    """Load the extension that reads Excel files from its wheel, if it is there and not loaded yet. Where it is not,
+    DuckDB looks for it in its own way."""
+    loaded = con.execute("select 1 from duckdb_extensions() where extension_name = 'excel' and loaded").fetchall()
+    if not loaded and (file := packaged_extension(con, "excel")) is not None:
+        con.execute(f"load {literal(str(file))}").fetchall()
+
+
 def is_about_a_file(problem: Exception) -> bool:
     """Does DuckDB complain about a line of a csv file?"""
     return "CSV Error on Line" in str(problem)
@@ -68,8 +90,8 @@ def unreadable(problem: Exception) -> str:
         return f"line {int(line[1]):,}{_about_line(said)}"
     if "xlsx" in said.lower() or "excel" in said.lower():
         return (
-            f"Excel files need DuckDB's extension 'excel' ({_first_line(problem)}). Install it with INSTALL excel, or "
-            f"save the sheet as a csv file"
+            f"Excel files need DuckDB's extension 'excel' ({_first_line(problem)}). Get it with INSTALL excel or "
+            f"pip install duckdb-extension-excel, or save the sheet as a csv file"
         )
     return _first_line(problem)
 
