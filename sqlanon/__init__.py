@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sqlanon.catalog.hierarchies import create_hierarchy as create_hierarchy
     from sqlanon.catalog.hierarchies import drop_hierarchy as drop_hierarchy
     from sqlanon.catalog.releases import Version as Version
+    from sqlanon.catalog.suggestions import suggest_hierarchy as suggest_hierarchy
     from sqlanon.comparison.compare import compare as compare
     from sqlanon.comparison.comparison import Comparison as Comparison
     from sqlanon.comparison.prediction import predict as predict
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from sqlanon.disclosure.detect import detect as detect
     from sqlanon.disclosure.risk import risk as risk
     from sqlanon.engine.opening import open_readonly as open_readonly
+    from sqlanon.engine.sources import file_query as file_query
     from sqlanon.errors import BrokenPromiseError as BrokenPromiseError
     from sqlanon.errors import SqlanonError as SqlanonError
+    from sqlanon.hierarchies.suggest import Suggestion as Suggestion
     from sqlanon.install import load as load
     from sqlanon.install import set_key as set_key
     from sqlanon.keys import create_key as create_key
@@ -51,6 +54,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet unless th
 _HOMES = {
     "catalog.hierarchies": ("create_hierarchy", "drop_hierarchy"),
     "catalog.releases": ("Version",),
+    "catalog.suggestions": ("suggest_hierarchy",),
     "comparison.compare": ("compare",),
     "comparison.comparison": ("Comparison",),
     "comparison.prediction": ("predict",),
@@ -58,7 +62,9 @@ _HOMES = {
     "disclosure.detect": ("Detection", "detect"),
     "disclosure.risk": ("risk",),
     "engine.opening": ("open_readonly",),
+    "engine.sources": ("file_query",),
     "errors": ("BrokenPromiseError", "SqlanonError"),
+    "hierarchies.suggest": ("Suggestion",),
     "install": ("load", "set_key"),
     "keys": ("create_key", "read_key"),
     "pipeline.proof": ("Proof",),

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.schema import make_schema
+from sqlanon.catalog.suggestions import suggest_hierarchy, suggestion_sql
 from sqlanon.disclosure.detect import detect
 from sqlanon.engine import instances, session
 from sqlanon.engine.names import refuse_unreadable, resolve
@@ -120,6 +121,10 @@ def _detect_sql(con: Session, request: str) -> str:
     return detect(con, options.pop("t"), hint=UNSEEN, **options).sql()
 
 
+def _suggest_sql(con: Session, request: str) -> str:
+    return suggestion_sql(suggest_hierarchy(con, json.loads(request)["t"], hint=UNSEEN))
+
+
 def _status_sql(con: Session, request: str) -> str:
     return status_sql(status(con, json.loads(request)["release"]))
 
@@ -134,6 +139,7 @@ PLANNERS: dict[str, instances.Planner] = {
     "sqlanon_lower_bound": _bound_sql,
     "sqlanon_k_map": _k_map_sql,
     "sqlanon_detect": _detect_sql,
+    "sqlanon_suggest": _suggest_sql,
     "sqlanon_status": _status_sql,
     "sqlanon_audit": _audit_sql,
 }

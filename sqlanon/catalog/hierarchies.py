@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,10 @@ from sqlanon.families import type_family
 from sqlanon.hierarchies.definition import Definition
 from sqlanon.hierarchies.files import csv_rows
 from sqlanon.hierarchies.rules import Rule
-from sqlanon.hierarchies.trees import Node, tree_from_edges, tree_from_paths
+from sqlanon.hierarchies.trees import Node, ambiguous, tree_from_edges, tree_from_paths
 from sqlanon.sqltext import name, render
+
+log = logging.getLogger("sqlanon")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,15 @@ def create_hierarchy(
     raw = unwrap(con)
     with translate_errors(), transaction(raw):
         nodes = _nodes(raw, given)
+        if doubtful := ambiguous(nodes):
+            more = f" and {len(doubtful) - 3} more" if len(doubtful) > 3 else ""
+            log.warning(
+                "Hierarchy '%s': %s%s each stand for several sets of values, such as a value and a group, so a reader "
+                "cannot tell which is meant. Each is measured as the widest; give them labels of their own",
+                name,
+                ", ".join(map(repr, doubtful[:3])),
+                more,
+            )
         _store(Catalog.of(raw), name, None if nodes else given.rule, nodes, replace)
 
 
@@ -160,7 +172,13 @@ def _rule_rows(con: Session, rule: Rule, on: str) -> list[tuple[str | None, ...]
     endless = f"select 1 from {source.relation} where not isfinite({name(column)}) limit 1"
     if family.may_be_infinite and run(con, endless):
         raise HierarchyError(f"Column '{on}' has NaN or infinite values. Replace them, for example by NULL")
-    domain = render("steps/encode/domain_values.sql", column=name(column), order=rule.order, position=family.position)
+    domain = render(
+        "steps/encode/domain_values.sql",
+        column=name(column),
+        order=rule.order,
+        position=family.position,
+        distance="cast(null as double)",
+    )
     leaves = run(
         con,
         f"with tuples as (from {source.relation}), domain as ({domain}) select rank, label from domain "

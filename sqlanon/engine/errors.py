@@ -7,6 +7,7 @@ import re
 
 import duckdb
 
+from sqlanon.engine.sources import is_about_a_file, unreadable
 from sqlanon.errors import (
     SAID,
     BrokenPromiseError,
@@ -18,6 +19,8 @@ from sqlanon.errors import (
     SqlanonError,
 )
 
+UNFIT = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.ConstraintException)
+"""What a value raises that cannot be cast or computed with."""
 FULL = ("No space left", "File too large", "max_temp_directory_size", "quota exceeded")
 """How messages tell of a disk with no room."""
 
@@ -42,11 +45,15 @@ def translated(problem: BaseException) -> BaseException | None:
     if "expression depth" in str(problem) or "expression nesting" in str(problem):
         return DataError("There are too many columns, or the query nests too deep, for DuckDB. Name fewer columns")
     if isinstance(problem, duckdb.InvalidInputException):
+        if is_about_a_file(problem):
+            return DataError(f"The source cannot be read: {unreadable(problem)}")
         return _invalid_input(problem)
     if isinstance(problem, duckdb.InterruptException):
         return InterruptedRunError("Interrupted; nothing was stored")
     if isinstance(problem, duckdb.CatalogException):
         return CatalogError(sentence(problem))
+    if isinstance(problem, UNFIT) and is_about_a_file(problem):
+        return DataError(f"The source cannot be read: {unreadable(problem)}")
     if (kind := kind_of(problem)) is not None:
         return DataError(f"The source cannot be read: {kind} ({type(problem).__name__})")
     if isinstance(problem, duckdb.TransactionException):

@@ -14,6 +14,7 @@ import duckdb
 from sqlanon.engine.errors import kind_of, told
 from sqlanon.engine.frames import FRAME, PREFIX
 from sqlanon.engine.session import run, temporary
+from sqlanon.engine.sources import is_about_a_file, provide_excel, unreadable
 from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import is_encodable, literal, name, query_or_none, split_name
@@ -30,6 +31,8 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         raise CatalogError("The release was made from a frame, which cannot be read again by name. Give the frame")
     if not isinstance(asked, str) or not asked.strip():
         raise CatalogError("The source is empty: give a table's name or a query")
+    if ".xlsx" in asked.lower():
+        provide_excel(con)
     if (query := query_or_none(asked)) is not None:
         return _query(con, query)
     relation = _place(con, [asked]) or _place(con, split_name(asked) or []) or _file(asked)
@@ -41,7 +44,7 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
         return Source(relation, shown, _types(con, f"from {relation}"), _is_table(con, relation))
     except duckdb.Error as problem:
-        said = told(problem)
+        said = _why(problem)
     raise CatalogError(f"'{asked}' cannot be read: {said}")
 
 
@@ -83,6 +86,8 @@ def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
 def _file(asked: str) -> str | None:
     """A file that DuckDB reads by its name, or several that a pattern matches. A file that is there is no pattern:
     data[1].csv is not data1.csv."""
+    if asked.lower().endswith(".xlsx"):
+        return f"read_xlsx({literal(asked)})"
     if not re.search(r"\.(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?$", asked.lower()):
         return None
     return literal(re.sub(r"[*?\[]", r"[\g<0>]", asked) if Path(asked).is_file() else asked)
@@ -97,12 +102,19 @@ def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
             raise CatalogError("The source must be one query or a table's name")
         return Source(f"(\n{query}\n)", "the query", _types(con, query))
     except duckdb.Error as problem:
-        said = told(problem)
+        said = _why(problem)
     raise CatalogError(f"The source query does not run: {said}")
 
 
 def _types(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     return {row[0]: row[1] for row in run(con, f"describe {query}")}
+
+
+def _why(problem: Exception) -> str:
+    """Why a source cannot be read, in words that show no value."""
+    said = str(problem).lower()
+    is_file = is_about_a_file(problem) or any(sign in said for sign in ("xlsx", "excel", "utf-8", "invalid unicode"))
+    return unreadable(problem) if is_file else told(problem)
 
 
 def split_column(qualified: str) -> tuple[str, str]:
@@ -131,7 +143,7 @@ def temporary_of(con: duckdb.DuckDBPyConnection, what: str, source: Source, colu
         try:
             place = stack.enter_context(temporary(con, what, f"select {columns} from {source.relation}"))
         except duckdb.Error as problem:
-            if (kind := kind_of(problem)) is None:
+            if (kind := unreadable(problem) if is_about_a_file(problem) else kind_of(problem)) is None:
                 raise
         else:
             yield place

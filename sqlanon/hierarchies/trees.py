@@ -55,6 +55,15 @@ def tree_from_paths(paths: Iterable[Sequence[str | None]]) -> list[Node]:
     return _number(parents, labels, next(iter(roots)))
 
 
+def ambiguous(nodes: Iterable[Node]) -> list[str]:
+    """The labels that stand for several sets of values: a value and a group, or two groups. Whoever reads one in a
+    release cannot tell which is meant."""
+    meant: dict[str, set[tuple[int, int]]] = {}
+    for node in nodes:
+        meant.setdefault(node.label, set()).add((node.lo, node.hi))
+    return [label for label, ranges in meant.items() if len(ranges) > 1]
+
+
 def tree_from_edges(edges: Iterable[Sequence[str | None]]) -> list[Node]:
     """The tree of (child, parent) rows; the top may be given with an empty parent or not at all."""
     parents: dict[Hashable, Hashable] = {}

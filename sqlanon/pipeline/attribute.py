@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlanon.errors import PolicyError, not_one_of
-from sqlanon.families import TypeFamily, type_family
+from sqlanon.families import BEYOND, TypeFamily, distance_sql, type_family
 from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.pipeline import cells
@@ -15,6 +15,9 @@ from sqlanon.policy.grid import Width
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import Cte, fold, literal, name, render
 
+MOST = 100
+"""How many quasi-identifiers a release may have: planning the joins of more takes DuckDB minutes, and of some
+300 it refuses."""
 Guard = tuple[str, str, str]
 """An aggregate over the encoded tuples, the comparison that makes it a problem, and the message as SQL text."""
 
@@ -130,7 +133,11 @@ class Attribute:
         else:
             rule = (self.hierarchy and self.hierarchy.rule) or Rule("flat")
             domain = render(
-                "steps/encode/domain_values.sql", **fragments, order=rule.order, position=self.family.position
+                "steps/encode/domain_values.sql",
+                **fragments,
+                order=rule.order,
+                position=self.family.position,
+                distance=distance_sql(self.type, "value", "origin"),
             )
             if self.is_range:
                 nodes = render("steps/encode/nodes_values.sql", **fragments)
@@ -181,6 +188,11 @@ class Attribute:
 
 def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Attribute, ...]:
     """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
+    if len(policy.quasi) > MOST:
+        raise PolicyError(
+            f"{len(policy.quasi)} quasi-identifiers are named, and {MOST} are the most that one query can have. Give "
+            f"those that others may know; with this many columns every row is alone anyway"
+        )
     by_name = hierarchies.by_name
     attributes = []
     for number, (asked, column) in enumerate(zip(policy.quasi, source.resolve_names(policy.quasi), strict=True), 1):
@@ -192,6 +204,11 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
             hierarchy = by_name.get(fold(column))
         if hierarchy and hierarchy.rule:
             hierarchy.rule.check(column, family, hierarchy.name)
+        if policy.ranges == "snapped" and hierarchy is None and source.types[column] in BEYOND:
+            raise PolicyError(
+                f"ranges = 'snapped' cannot be used with column '{column}' of type {source.types[column]}: "
+                f"cast it to HUGEINT in the source query, or give it a hierarchy"
+            )
         width = policy.grid.get(asked)
         if width is not None:
             if hierarchy is not None or not family.is_ordered:

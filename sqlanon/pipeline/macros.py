@@ -113,6 +113,14 @@ PLANNED = (
         {"t": None, "size": "3", "share": "0.05"},
     ),
     Planned(
+        "suggest_hierarchy",
+        "sqlanon_suggest",
+        "A row is a value of t.column with its labels in a draft of a hierarchy, from the narrowest to *: prefixes of "
+        "codes, intervals with round ends, months and years, or groups of rare and similar categories. Values are "
+        "read while this query is bound.",
+        {"t": None},
+    ),
+    Planned(
         "audit",
         "sqlanon_audit",
         "A row is a set of stored releases that read t, each pair and then all: with how many rows somebody is left "

@@ -38,7 +38,7 @@ def measurement(
     values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
     kept = [f"{name(column)} as {value}" for value, column in values.items()]
     is_closure = represent == "closure"
-    sizes = " * ".join(f"(boxes.{a.hi} - boxes.{a.lo} + 1.0)" for a in attributes) if is_closure else "null"
+    sizes = " * ".join(f"cast(boxes.{a.hi} - boxes.{a.lo} + 1 as double)" for a in attributes) if is_closure else "null"
     divergence = render(
         "steps/measure/divergence.sql",
         lo=", ".join(a.lo for a in attributes),

@@ -33,6 +33,8 @@ class Measure:
     """Can it be asked for alone, select anon.gcp('release')?"""
     noun: str = ""
     """What its macro answers with, if its name does not say it."""
+    missing: str = "centers do not say what they cover, and without rows there is nothing to measure"
+    """Why its value may be NULL."""
 
     @property
     def direction(self) -> str:
@@ -45,7 +47,14 @@ MEASURES = (
     Measure("ncp", "lower", "sum of weight · (range / domain, or leaves / all leaves)", "0 to cells", HE),
     Measure("gcp", "lower", "ncp / (rows · sum of weights)", "0 to 1", HE),
     Measure("lm", "lower", "mean of (values − 1) / (all values − 1)", "0 to 1", GOLDBERGER),
-    Measure("am", "lower", "mean of the product of values covered", "1 or more", GOLDBERGER),
+    Measure(
+        "am",
+        "lower",
+        "mean of the product of values covered",
+        "1 or more",
+        GOLDBERGER,
+        missing="the product of the values covered in all columns is beyond 1e308, or rows are released as centers",
+    ),
     Measure("dm", "lower", "sum of class size² + suppressed · rows", "rows · k to rows²", GOLDBERGER),
     Measure(
         "suppressed",
@@ -76,6 +85,7 @@ MEASURES = (
         "sum of p · log2(p / released p) over tuples",
         "0 or more, bits",
         "Kifer & Gehrke 2006, in Goldberger & Tassa 2010",
+        missing="there are too many classes and tuples to compare",
     ),
     Measure(
         "information_distortion",
@@ -94,6 +104,7 @@ MEASURES = (
         "0 to gcp",
         "sqlanon",
         has_macro=False,
+        missing="there are too many tuples to compare",
     ),
     _of_column("pmi_loss", "lower", "− mean of log2 Pr(sensitive | released)", "0 or more, bits", GOLDBERGER),
     _of_column("pmi_loss_relative", "lower", "pmi_loss − that of the source", "bits", GOLDBERGER),
@@ -140,7 +151,7 @@ def described_sql() -> str:
     """From a measure's name to what is told of it, as a map in SQL."""
     entries = []
     for measure in MEASURES:
-        told = {"formula": measure.formula, "range": measure.range, "better": measure.better, "source": measure.source}
+        told = {field: getattr(measure, field) for field in ("formula", "range", "better", "source", "missing")}
         fields = ", ".join(f"{literal(field)}: {literal(value)}" for field, value in told.items())
         entries.append(f"{literal(measure.name)}: {{{fields}}}")
     return "map {\n    " + ",\n    ".join(entries) + "\n}"

@@ -77,13 +77,8 @@ def plan(
         *promise.steps("released", watched),
     ]
     conditions = promise.conditions(policy, watched)
-    return Plan(
-        reading,
-        with_ctes(ctes, _release_sql((*shown, *hidden), conditions, promise.proofs, len(watched))),
-        shown,
-        hidden,
-        promise,
-    )
+    release = _release_sql(reading, (*shown, *hidden), conditions, promise.proofs, len(watched))
+    return Plan(reading, with_ctes(ctes, release), shown, hidden, promise)
 
 
 def _clustered_sql(reading: Reading, columns: Columns, run: str | None) -> str:
@@ -140,10 +135,19 @@ def _row_order(reading: Reading) -> int | None:
     return None
 
 
-def _release_sql(columns: Sequence[str], conditions: list[str], proofs: Sequence[str], watched: int) -> str:
+def _release_sql(
+    reading: Reading, columns: Sequence[str], conditions: list[str], proofs: Sequence[str], watched: int
+) -> str:
+    # As bytes and back: the collation that texts were compared with stays behind.
+    plain = {
+        column: f"decode(encode(released.{name(column)})) as {name(column)}"
+        for attribute in reading.attributes
+        if attribute.collation
+        for column in attribute.output
+    }
     return render(
         "steps/prove/release.sql",
-        columns=comma(f"released.{name(column)}" for column in columns),
+        columns=comma(plain.get(column, f"released.{name(column)}") for column in columns),
         proofs=comma([*proofs, *(f"model_{number}" for number in range(1, watched + 1))]),
         promise_holds="\n    ".join(["case", *conditions, "else true"]) + "\nend",
     )

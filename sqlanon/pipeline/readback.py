@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from sqlanon.errors import SAID
+from sqlanon.families import DECIMAL, FLOAT, WHOLE, distance_sql
 from sqlanon.pipeline.attribute import Attribute
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
@@ -139,9 +140,13 @@ def _labels_sql(attribute: Attribute, is_older: bool) -> str:
 
 
 def _place(attribute: Attribute, end: str) -> str:
-    """Where the text of an end lies on the number line, as SQL."""
-    is_number = attribute.family.separator == "-"
-    return f"try_cast({end} as double)" if is_number else f"epoch(try_cast({end} as {attribute.type}))"
+    """How far the text of an end lies above the smallest value, as SQL: exact where the column's type can hold it."""
+    value, origin = f"try_cast({end} as {attribute.type})", "origin"
+    exact = distance_sql(attribute.type, value, origin)
+    if attribute.family not in (WHOLE, DECIMAL):
+        return exact if attribute.family is not FLOAT else f"try_cast({end} as double)"
+    number = f"try_cast({end} as double)"
+    return f"case when cast({value} as double) = {number} then {exact} else {number} - cast({origin} as double) end"
 
 
 def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:

@@ -34,6 +34,7 @@ from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.release import Release
 from sqlanon.releases.storing import store
+from sqlanon.releases.texts import use_suggestions, warn_of_text
 
 log = logging.getLogger("sqlanon")
 KINDS = ("table", "view")
@@ -50,6 +51,7 @@ def anonymize(
     kind: str = "table",
     replace: bool = False,
     key: bytes | None = None,
+    suggest: bool = False,
     **options: Any,
 ) -> Release:
     """Anonymize a table, query or frame and return the verified release.
@@ -58,13 +60,11 @@ def anonymize(
     given as options (quasi, k, method, sensitive, keep, hierarchies, weights, ranges, seed and the method's own
     parameters) or as a Policy. With a `name` the release is stored in the database, as a table or as a view over a
     stored table, with an entry in `anon.releases`; without one it lives in a temporary table of this connection.
-    `key` is for `pseudonymize`; without one it is that of `sqlanon.set_key` or of the environment.
+    `key` is for `pseudonymize`; without one it is that of `sqlanon.set_key` or of the environment. `suggest` drafts a
+    hierarchy for each text column that has none, stores it under the column's name and uses it.
     """
     given = {option: value for option, value in {"quasi": quasi, "k": k, **options}.items() if value is not None}
-    if policy is None:
-        policy = Policy.of(given)
-    elif given:
-        raise SqlanonError(f"Give a policy or its options, not both ({', '.join(given)})")
+    policy = _policy_of(policy, given)
     if kind not in KINDS:
         raise SqlanonError(not_one_of("kind", kind, KINDS))
     if key is not None and not policy.pseudonymize:
@@ -83,6 +83,8 @@ def anonymize(
         target = Target.named(catalog, name, kind, replace)
         found = stack.enter_context(_rows(raw, named(source), policy))
         refuse_identifiers(raw, found, policy)
+        if suggest:
+            use_suggestions(catalog, found, policy)
         making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
         made = making.make(replace)
     return Release(
@@ -98,6 +100,14 @@ def anonymize(
         sql=made.sql,
         frame=None if isinstance(source, str) else source,
     )
+
+
+def _policy_of(policy: Policy | None, given: dict[str, Any]) -> Policy:
+    if policy is None:
+        return Policy.of(given)
+    if given:
+        raise SqlanonError(f"Give a policy or its options, not both ({', '.join(given)})")
+    return policy
 
 
 @contextmanager
@@ -203,6 +213,7 @@ class Making:
             ((rows,),) = self.catalog.run(f"select count(*) from {self.reading.source.relation}")
             proof = replace(proof, left_out=rows - proof.rows)
         self._warn(promise, proof)
+        warn_of_text(self.catalog, self.reading, self.target.storage, self.source)
         return proof
 
     def _warn(self, promise: Promise, proof: Proof) -> None:

@@ -42,7 +42,7 @@ SAMPLE = 8
 """Released rows that are shown."""
 CURVE = (2, 3, 5, 10, 20, 50, 100)
 """The k at which the loss of a table is drawn."""
-CURVE_ROWS = 50_000
+CURVE_ROWS = 2_000
 """Rows up to which that is done without being asked for."""
 
 

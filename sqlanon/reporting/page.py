@@ -49,7 +49,7 @@ def report(con: Any, table: Any, quasi: Sequence[str], path: str | Path, k: int 
 
 def report_release(release: Release, path: str | Path, curve: bool | None = None) -> Path:
     """Write a report about a release, verified again. `curve` says whether to draw what another k would cost, which
-    takes a quick run for each k; by default for sources of up to 50,000 rows."""
+    takes a quick run for each k; by default for sources of up to 2,000 rows."""
     require_writable(Path(path))
     return write(facts_of_release(release, curve), path)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sqlanon
 from sqlanon.errors import PolicyError
-from sqlanon.families import DATE, FLOAT, TIMESTAMP, WHOLE, TypeFamily
+from sqlanon.families import DATE, FLOAT, TIMESTAMP, WHOLE, TypeFamily, distance_sql
 from sqlanon.pipeline.cells import cells_sql
 
 Con = duckdb.DuckDBPyConnection
@@ -187,7 +187,8 @@ def cells(con: Con, values: list[Any], family: TypeFamily, kind: str, width: Any
     """Each value's cell, as the pipeline asks for it."""
     con.execute(f"create or replace temp table d (rank integer, value {kind})")
     con.executemany("insert into d values (?, ?)", list(enumerate(values)))
-    domain = f"(select *, {family.position} as place from d)"
+    distance = distance_sql(kind.upper(), "value", "(select min(value) from d)").replace("try(", "(")
+    domain = f"(select *, {family.position} as place, {distance} as distance from d)"
     rows = con.execute(f"select rank, first, last from ({cells_sql(domain, family, width)})").fetchall()
     return {values[rank]: (first, last) for rank, first, last in rows}
 

@@ -21,9 +21,11 @@ MOST_PAIRS = 400_000_000
 """How many pairs of distinct tuples the pair bound compares; beyond that it is left out."""
 MOST_BOXES = 50_000_000
 """How many tuples times combinations of levels the box bound looks at; beyond that it is left out."""
-BLOCK = 2**22
+BLOCK = 2**20
+"""How many pairs are compared at a time."""
 SHARED = 1024
-"""How many values the attributes that share a table of pairs have together, at most."""
+"""How many values the attributes that share a table of pairs have together, at most. An attribute with more has no
+table, whose memory would grow with the square of its values."""
 MARKS = 2**16
 """Classes are marked in a table of this size; some that share a mark are looked at for nothing."""
 
@@ -62,7 +64,8 @@ def lower_bounds(problem: Problem, k: int, progress: Progress, *, is_brief: bool
 
 def _pair(problem: Problem, k: int, progress: Progress) -> Floats:
     """For each tuple the loss of covering it and its (k - 1)-th nearest other row."""
-    tables, columns = _pair_tables(problem)
+    large = [j for j, ranks in enumerate(problem.ranks.T) if len(np.unique(ranks)) > SHARED]
+    tables, columns = _pair_tables(problem, [j for j in range(len(problem.attributes)) if j not in large])
     size = len(problem.counts)
     bound = np.zeros(size)
     stride = max(1, BLOCK // size)
@@ -72,6 +75,10 @@ def _pair(problem: Problem, k: int, progress: Progress) -> Floats:
         loss = np.zeros((some.stop - start, size), dtype=np.float32)
         for table, column in zip(tables, columns, strict=True):
             loss += table[column[some]].take(column, axis=1, mode="clip")
+        for j in large:
+            one, other = problem.ranks[some, j][:, None], problem.ranks[:, j]
+            lo, hi = np.minimum(one, other), np.maximum(one, other)
+            loss += problem.weights[j] * problem.attributes[j].loss(lo, hi)
         bound[some] = _kth(loss, problem.counts, k)
     progress(size, size)
     # Single precision rounds: a little less is still a bound.
@@ -89,12 +96,13 @@ def _kth(loss: Singles, counts: Ints, k: int) -> Floats:
     return np.take_along_axis(np.take_along_axis(near, order, axis=1), first[:, None], axis=1)[:, 0].astype(np.float64)
 
 
-def _pair_tables(problem: Problem) -> tuple[list[Singles], list[Ints]]:
-    """The loss of covering two values, for all pairs, and each tuple's value. Attributes of few values share a table:
-    a look-up is what a pair costs."""
+def _pair_tables(problem: Problem, small: list[int]) -> tuple[list[Singles], list[Ints]]:
+    """The loss of covering two values, for all pairs, and each tuple's value, for attributes of few values. They share
+    tables: a look-up is what a pair costs."""
     tables: list[Singles] = []
     columns: list[Ints] = []
-    for attribute, weight, ranks in zip(problem.attributes, problem.weights.tolist(), problem.ranks.T, strict=True):
+    for j in small:
+        attribute, weight, ranks = problem.attributes[j], float(problem.weights[j]), problem.ranks[:, j]
         values, column = np.unique(ranks, return_inverse=True)
         lo, hi = np.minimum(values[:, None], values), np.maximum(values[:, None], values)
         table = (weight * attribute.loss(lo, hi)).astype(np.float32)

@@ -11,6 +11,9 @@ import numpy as np
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.coverage import MOST_PAIRS, covered
 
+SMALLEST = -1000.0
+"""The smallest logarithm of a share that is added up as a float."""
+
 
 def divergence(lo: Ints, hi: Ints, rows: Ints, ranks: Ints, counts: Ints) -> float | None:
     """The divergence in bits, from classes that cover lo to hi (classes × attributes) and tuples of ranks.
@@ -20,9 +23,15 @@ def divergence(lo: Ints, hi: Ints, rows: Ints, ranks: Ints, counts: Ints) -> flo
     if len(lo) * len(ranks) > MOST_PAIRS:
         return None
     total = counts.sum()
-    share: Floats = rows / total / np.prod(hi - lo + 1.0, axis=1)
+    own = counts / total
+    # As logarithms: with many columns a class covers more combinations than a float can count.
+    share: Floats = np.log2(rows / total) - np.log2(hi - lo + 1.0).sum(axis=1)
+    if share.min() < SMALLEST:
+        found = np.full(len(ranks), -np.inf)
+        for one, tuples in enumerate(covered(lo, hi, ranks)):
+            found[tuples] = np.logaddexp2(found[tuples], share[one])
+        return float((own * (np.log2(own) - found)).sum())
     found = np.zeros(len(ranks))
     for one, tuples in enumerate(covered(lo, hi, ranks)):
-        found[tuples] += share[one]
-    own = counts / total
+        found[tuples] += 2.0 ** share[one]
     return float((own * np.log2(own / found)).sum())

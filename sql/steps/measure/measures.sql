@@ -1,6 +1,6 @@
 -- A row is one measure of a release: the sensitive column it looks at or NULL, its value, formula and range, whether
--- lower or higher is better, and where it is from. All but the value is told by a map, see pipeline/metrics.py; a measure
--- that it lacks is left out.
+-- lower or higher is better, where it is from, and why it is NULL where it is. All but the value is told by a map, see
+-- pipeline/metrics.py; a measure that it lacks is left out.
 with cells as (
     select
         sum(rows * weight * ncp) as ncp,
@@ -29,7 +29,7 @@ sizes as (
             sum(size * classes) filter (where not is_suppressed) / sum(classes) filter (where not is_suppressed),
             sum(size * classes) / sum(classes)
         ) as average,
-        sum(size * combinations) / sum(size * classes) as ambiguity
+        case when isfinite(sum(size * combinations)) then sum(size * combinations) / sum(size * classes) end as ambiguity
     from __classes__ as classes
 ),
 public as (
@@ -92,7 +92,8 @@ measured as (
         ('frequency_diversity', least_frequency)
     ) as measures(measure, measured)
 )
-select measure, "column", value, about.formula, about."range", about.better, about.source
+select measure, "column", value, about.formula, about."range", about.better, about.source,
+    case when value is null then about.missing end as note
 from (
     select *, __measures__[measure] as about
     from measured

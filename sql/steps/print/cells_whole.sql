@@ -2,7 +2,7 @@
 -- about a twentieth of the span and 2 at least. NULL has no cell.
 with span as (
     select
-        coalesce(nullif(max(place) / 20 - min(place) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
+        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
         power(10, floor(log10(twentieth))) as unit
     from __domain__
 ),

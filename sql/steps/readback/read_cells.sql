@@ -12,7 +12,7 @@ select
         when printed.label is null then whole.missing
         when printed.label = '*' then whole.last
         when first.rank > last.rank then null
-        when printed.label like '%)' and last.place = printed.last then nullif(last.rank - 1, first.rank - 1)
+        when printed.label like '%)' and last.distance = printed.last then nullif(last.rank - 1, first.rank - 1)
         else last.rank
     end as hi,
     case
@@ -36,16 +36,18 @@ from (
         __first__ as first,
         __last__ as last,
         count(*) as rows
-    from printed
+    from printed, (select min(value) as origin from __domain__)
     group by all
 ) as printed
 cross join (
     select
-        min(place) as smallest,
-        max(place) as largest,
+        min(distance) as smallest,
+        max(distance) as largest,
         max(rank) as last,
-        max(rank) filter (where place is null) as missing
+        max(rank) filter (where value is null) as missing
     from __domain__
 ) as whole
-asof left join (select rank, place from __domain__ where place is not null) as first on first.place >= printed.first
-asof left join (select rank, place from __domain__ where place is not null) as last on last.place <= printed.last
+asof left join (select rank, distance from __domain__ where distance is not null) as first
+    on first.distance >= printed.first
+asof left join (select rank, distance from __domain__ where distance is not null) as last
+    on last.distance <= printed.last

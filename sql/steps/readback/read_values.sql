@@ -17,7 +17,9 @@ select
         when printed.label = '*' then 1
         when lo = hi then 0
         else coalesce(
-            (coalesce(last.place, below.place) / 2 - coalesce(first.place, above.place) / 2) / nullif(whole.half, 0), 0
+            (coalesce(last.distance, below.distance) / 2 - coalesce(first.distance, above.distance) / 2)
+            / nullif(whole.half, 0),
+            0
         )
     end as ncp,
     ncp as lm,
@@ -33,14 +35,16 @@ from (
         case when label like '[%]' then __first__ end as first_place,
         case when label like '[%]' then __last__ end as last_place,
         count(*) as rows
-    from printed
+    from printed, (select min(value) as origin from __domain__)
     group by all
 ) as printed
 cross join (
-    select max(place) / 2 - min(place) / 2 as half, max(rank) as last
+    select max(distance) / 2 - min(distance) / 2 as half, max(rank) as last
     from __domain__
 ) as whole
 left join __domain__ as first on first.label is not distinct from printed.first
 left join __domain__ as last on last.label is not distinct from printed.last
-asof left join (select rank, place from __domain__ where place is not null) as above on above.place >= printed.first_place
-asof left join (select rank, place from __domain__ where place is not null) as below on below.place <= printed.last_place
+asof left join (select rank, distance from __domain__ where distance is not null) as above
+    on above.distance >= printed.first_place
+asof left join (select rank, distance from __domain__ where distance is not null) as below
+    on below.distance <= printed.last_place

@@ -13,11 +13,13 @@ from sqlanon.cli.commands.arguments import (
     add_key_file,
     add_models,
     add_quasi,
+    add_reading,
     asked_database,
     columns,
     flat,
     number,
     pair,
+    source_query,
     weight,
 )
 from sqlanon.policy.options import (
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("source", help="a table of the database, a csv or parquet file, or a SELECT")
     add_database(parser)
+    add_reading(parser)
     add_quasi(parser)
     parser.add_argument("--k", type=int, default=5, help="every class must have at least this many rows (default 5)")
     add_models(parser)
@@ -63,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--row-price", type=number, help=ROW_PRICE.help)
     parser.add_argument("--row-order", metavar="COLUMN", help=ROW_ORDER)
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
+    parser.add_argument(
+        "--suggest", action="store_true", help="draft a hierarchy for each text column that has none, and use it"
+    )
     parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
     parser.add_argument(
         "--ranges", choices=RANGES, help="numbers as [25-30], as two typed columns, or snapped to a grid"
@@ -109,7 +115,8 @@ def run(arguments: argparse.Namespace) -> None:
             refuse(con.duckdb, output)
         release = sqlanon.anonymize(
             con,
-            arguments.source,
+            source_query(arguments, arguments.source),
+            suggest=arguments.suggest,
             name=arguments.name,
             kind="view" if arguments.view else "table",
             replace=arguments.replace,

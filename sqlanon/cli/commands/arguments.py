@@ -38,6 +38,30 @@ def existing_database(arguments: argparse.Namespace) -> None:
         raise CatalogError(f"There is no database '{arguments.db}'")
 
 
+READING = ("encoding", "decimal", "delimiter", "sheet")
+"""How a file is read."""
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How a csv or Excel file is to be read, where DuckDB does not find out."""
+    parser.add_argument("--encoding", help="the encoding of a csv file, such as latin-1 (default: utf-8)")
+    parser.add_argument("--decimal", metavar="SIGN", help="the decimal sign of a csv file: . or ,")
+    parser.add_argument("--delimiter", help="the delimiter of a csv file: , or ; or tab")
+    parser.add_argument("--sheet", help="the sheet of an Excel file")
+
+
+def is_read_otherwise(arguments: argparse.Namespace) -> bool:
+    """Does the user say how the source's file is to be read?"""
+    return any(getattr(arguments, option) is not None for option in READING)
+
+
+def source_query(arguments: argparse.Namespace, source: str) -> str:
+    """The source, as a query where the user says how its file is to be read."""
+    if not is_read_otherwise(arguments):
+        return source
+    return sqlanon.file_query(source, **{option: getattr(arguments, option) for option in READING})
+
+
 def add_quasi(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quasi", action="append", required=True, type=columns, metavar="A,B", help="quasi-identifiers"

@@ -6,7 +6,7 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, attach
+from sqlanon.cli.commands.arguments import add_database, add_reading, attach, source_query
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.05,
         help="list a combination if more than this share of rows is unique in it (default 0.05)",
     )
+    add_reading(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print one JSON object")
     how.add_argument("--toml", action="store_true", help="print a policy file for sqlanon run")
@@ -29,7 +30,9 @@ def run(arguments: argparse.Namespace) -> None:
     with sqlanon.connect() as con:
         if attach(con, arguments, [arguments.source], "detect"):
             con.execute("use checked.main").fetchall()
-        found = sqlanon.detect(con, arguments.source, size=arguments.size, share=arguments.share)
+        found = sqlanon.detect(
+            con, source_query(arguments, arguments.source), size=arguments.size, share=arguments.share
+        )
         if arguments.json:
             print(json.dumps(found.as_dict()))
         elif arguments.toml:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, create_hierarchy, number, numbers
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_reading,
+    create_hierarchy,
+    existing_database,
+    is_read_otherwise,
+    number,
+    numbers,
+    source_query,
+)
 from sqlanon.engine.session import Relation
+from sqlanon.errors import CatalogError
 from sqlanon.sqltext import literal
 
 LIST = "select name, kind, settings, height, leaves from anon.hierarchies order by name"
@@ -16,6 +28,7 @@ EXAMPLES = {
     "show": "sqlanon hierarchy show zip --db hospital.duckdb",
     "drop": "sqlanon hierarchy drop zip --db hospital.duckdb",
     "gaps": "sqlanon hierarchy gaps patients zip zip --db hospital.duckdb",
+    "suggest": "sqlanon hierarchy suggest patients.zip --db hospital.duckdb -o zip.csv",
     "create": "sqlanon hierarchy create age --intervals 5,10,20 --db hospital.duckdb",
 }
 
@@ -39,6 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_database(add, required=True)
     for add in (lists, shows, gaps):
         add.add_argument("--json", action="store_true", help="print JSON")
+    drafts = action("suggest", "draft one from a column's values, as a csv file to edit")
+    drafts.add_argument(
+        "column", metavar="TABLE.COLUMN", help="a column of a table of --db, or of a csv or parquet file"
+    )
+    add_database(drafts)
+    add_reading(drafts)
+    drafts.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the csv file (default: print it)")
+    drafts.add_argument("--create", metavar="NAME", help="store it in --db under this name as well")
+    drafts.add_argument("--replace", action="store_true", help="with --create: replace the hierarchy of that name")
     add = action("create", "make one")
     add.add_argument("name")
     way = add.add_mutually_exclusive_group(required=True)
@@ -57,7 +79,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_database(add, required=True)
 
 
+def _suggest(arguments: argparse.Namespace) -> None:
+    if arguments.create is not None and arguments.db is None:
+        raise CatalogError("--create needs --db: the database to store the hierarchy in")
+    existing_database(arguments)
+    with sqlanon.connect(arguments.db or ":memory:") as con:
+        table, _, column = arguments.column.rpartition(".")
+        if is_read_otherwise(arguments):
+            draft = sqlanon.suggest_hierarchy(con, column, source=source_query(arguments, table))
+        else:
+            draft = sqlanon.suggest_hierarchy(con, arguments.column)
+        if arguments.create is not None:
+            sqlanon.create_hierarchy(con, arguments.create, rows=draft.rows, replace=arguments.replace)
+        if arguments.output is not None:
+            draft.save(arguments.output)
+        elif arguments.create is None:
+            print(draft.csv(), end="")
+        print(f"{draft}. Look at the groups before you use them", file=sys.stderr)
+
+
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.action == "suggest":
+        _suggest(arguments)
+        return
     with sqlanon.connect(arguments.db) as con:
         if arguments.action == "list":
             _print(con.duckdb.sql(LIST), arguments.json)

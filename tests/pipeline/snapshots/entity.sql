@@ -14,29 +14,39 @@ from source
 group by all
 ),
 domain_1 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     cast(value as double) as place,
+    coalesce(try(cast(cast(value as HUGEINT) - cast(origin as HUGEINT) as double)), cast(value as double) - cast(origin as double)) as distance,
     cast(value as varchar) as label
-from (select distinct q1 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q1 as value from tuples)
+)
 ),
 nodes_1 as materialized (
 -- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
+select 1 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_1
 ),
 domain_2 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     cast(null as double) as place,
+    cast(null as double) as distance,
     cast(value as varchar) as label
-from (select distinct q2 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q2 as value from tuples)
+)
 ),
 nodes_2 as materialized (
 -- A row is a node of the tree over this column's values: leaves in value order, then each level, then the top.
@@ -258,7 +268,7 @@ group by q1, q2
 )
 -- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
-select released."age", released."sex", released."diagnosis"
+select released."age", decode(encode(released."sex")) as "sex", released."diagnosis"
 from released, proof, model_1, model_2
 where case
     when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' entities, k is 5: nothing is released.')

@@ -25,29 +25,39 @@ from (
 group by all
 ),
 domain_1 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     cast(value as double) as place,
+    coalesce(try(cast(cast(value as HUGEINT) - cast(origin as HUGEINT) as double)), cast(value as double) - cast(origin as double)) as distance,
     cast(value as varchar) as label
-from (select distinct q1 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q1 as value from tuples)
+)
 ),
 nodes_1 as materialized (
 -- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
+select 1 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_1
 ),
 domain_2 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     cast(null as double) as place,
+    cast(null as double) as distance,
     cast(value as varchar) as label
-from (select distinct q2 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q2 as value from tuples)
+)
 ),
 nodes_2 as materialized (
 -- A row is a node of the tree over this column's values: leaves in value order, then each level, then the top.
@@ -253,7 +263,9 @@ select
         when printed.label = '*' then 1
         when lo = hi then 0
         else coalesce(
-            (coalesce(last.place, below.place) / 2 - coalesce(first.place, above.place) / 2) / nullif(whole.half, 0), 0
+            (coalesce(last.distance, below.distance) / 2 - coalesce(first.distance, above.distance) / 2)
+            / nullif(whole.half, 0),
+            0
         )
     end as ncp,
     ncp as lm,
@@ -269,17 +281,19 @@ from (
         case when label like '[%]' then cast(null as double) end as first_place,
         case when label like '[%]' then cast(null as double) end as last_place,
         count(*) as rows
-    from printed
+    from printed, (select min(value) as origin from domain_1)
     group by all
 ) as printed
 cross join (
-    select max(place) / 2 - min(place) / 2 as half, max(rank) as last
+    select max(distance) / 2 - min(distance) / 2 as half, max(rank) as last
     from domain_1
 ) as whole
 left join domain_1 as first on first.label is not distinct from printed.first
 left join domain_1 as last on last.label is not distinct from printed.last
-asof left join (select rank, place from domain_1 where place is not null) as above on above.place >= printed.first_place
-asof left join (select rank, place from domain_1 where place is not null) as below on below.place <= printed.last_place) as labels
+asof left join (select rank, distance from domain_1 where distance is not null) as above
+    on above.distance >= printed.first_place
+asof left join (select rank, distance from domain_1 where distance is not null) as below
+    on below.distance <= printed.last_place) as labels
 left join counts_1 as counts on counts.rank between labels.lo and labels.hi
 where case
     when labels.lo is not null and labels.hi is not null then true
@@ -370,7 +384,7 @@ select
 )
 -- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
-select released."age", released."sex"
+select released."age", decode(encode(released."sex")) as "sex"
 from released, proof
 where case
     when proof.smallest < 3 then error('sqlanon: Broken promise: A released class covers only ' || proof.smallest || ' people of the population, k is 3: nothing is released.')

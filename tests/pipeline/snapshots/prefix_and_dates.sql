@@ -14,14 +14,19 @@ from source
 group by all
 ),
 domain_1 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by cast(value as varchar) nulls last) - 1 as rank,
     cast(null as double) as place,
+    cast(null as double) as distance,
     cast(value as varchar) as label
-from (select distinct q1 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q1 as value from tuples)
+)
 ),
 nodes_1 as materialized (
 -- A row is a node of the tree over this column's values: leaves in value order, then each level, then the top.
@@ -61,14 +66,19 @@ select 1, 0, (select max(rank) from domain_1), top.level, '*', null
 from top
 ),
 domain_2 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     epoch(value) as place,
+    epoch(value) as distance,
     cast(value as varchar) as label
-from (select distinct q2 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q2 as value from tuples)
+)
 ),
 nodes_2 as materialized (
 -- A row is a node of the tree over this column's values: leaves in value order, then each level, then the top.
@@ -103,14 +113,19 @@ select 2, 0, (select max(rank) from domain_2), top.level, '*', null
 from top
 ),
 domain_3 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     epoch(value) as place,
+    cast(cast(epoch_us(value) as hugeint) - epoch_us(origin) as double) / 1e6 as distance,
     cast(value as varchar) as label
-from (select distinct q3 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q3 as value from tuples)
+)
 ),
 nodes_3 as materialized (
 -- A row is a node of the tree over this column's values: leaves in value order, then each level, then the top.
@@ -315,7 +330,7 @@ from (
 )
 -- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
-select released."zip", released."born", released."visited"
+select decode(encode(released."zip")) as "zip", released."born", released."visited"
 from released, proof
 where case
     when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')

@@ -14,63 +14,83 @@ from source
 group by all
 ),
 domain_1 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     cast(value as double) as place,
+    coalesce(try(cast(cast(value as HUGEINT) - cast(origin as HUGEINT) as double)), cast(value as double) - cast(origin as double)) as distance,
     cast(value as varchar) as label
-from (select distinct q1 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q1 as value from tuples)
+)
 ),
 nodes_1 as materialized (
 -- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 1 as attribute, rank as lo, rank as hi, 0 as level, label, place
+select 1 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_1
 ),
 domain_2 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     cast(value as double) as place,
+    cast(value as double) as distance,
     cast(value as varchar) as label
-from (select distinct q2 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q2 as value from tuples)
+)
 ),
 nodes_2 as materialized (
 -- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 2 as attribute, rank as lo, rank as hi, 0 as level, label, place
+select 2 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_2
 ),
 domain_3 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     epoch(value) as place,
+    epoch(value) as distance,
     cast(value as varchar) as label
-from (select distinct q3 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q3 as value from tuples)
+)
 ),
 nodes_3 as materialized (
 -- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 3 as attribute, rank as lo, rank as hi, 0 as level, label, place
+select 3 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_3
 ),
 domain_4 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     epoch(value) as place,
+    cast(cast(epoch_us(value) as hugeint) - epoch_us(origin) as double) / 1e6 as distance,
     cast(value as varchar) as label
-from (select distinct q4 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q4 as value from tuples)
+)
 ),
 nodes_4 as materialized (
 -- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 4 as attribute, rank as lo, rank as hi, 0 as level, label, place
+select 4 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_4
 ),
 nodes as materialized (
@@ -194,7 +214,7 @@ join (-- A row is one whole number and the first and the last one of its cell. U
 -- about a twentieth of the span and 2 at least. NULL has no cell.
 with span as (
     select
-        coalesce(nullif(max(place) / 20 - min(place) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
+        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
         power(10, floor(log10(twentieth))) as unit
     from domain_1
 ),
@@ -218,7 +238,7 @@ join (-- A row is one whole number and the first and the last one of its cell. U
 -- about a twentieth of the span and 2 at least. NULL has no cell.
 with span as (
     select
-        coalesce(nullif(max(place) / 20 - min(place) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
+        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
         power(10, floor(log10(twentieth))) as unit
     from domain_1
 ),

@@ -51,14 +51,19 @@ from "memory".anon.hierarchies, missing
 where name = 'job' and missing.nulls > 0
 ),
 domain_2 as materialized (
--- A row is one value of the column with its rank in order and its place on the number line. NULL comes last.
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
 -- Reads: tuples.
 select
     value,
     row_number() over (order by value nulls last) - 1 as rank,
     cast(null as double) as place,
+    cast(null as double) as distance,
     cast(value as varchar) as label
-from (select distinct q2 as value from tuples)
+from (
+    select value, min(value) over () as origin
+    from (select distinct q2 as value from tuples)
+)
 ),
 nodes_2 as materialized (
 -- A row is a node of the tree over this column's values: leaves in value order, then each level, then the top.
@@ -238,7 +243,7 @@ from (
 )
 -- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
 -- Reads: proof, released.
-select released."sex", released."job"
+select decode(encode(released."sex")) as "sex", decode(encode(released."job")) as "job"
 from released, proof
 where case
     when proof.smallest < 3 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 3: nothing is released.')
