@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Container, Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import sqlanon
 
@@ -80,8 +81,8 @@ COMMANDS = {
         "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
     ),
     "methods": (
-        "list the clustering methods and their parameters",
-        "sqlanon methods",
+        "list the clustering methods, or show one with its own parameters",
+        "sqlanon methods kacpc",
     ),
     "completion": (
         "print a completion script for your shell",
@@ -112,9 +113,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(import_module("sqlanon.cli.commands").carry_out(parsed.command, parsed))
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in two lines, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """What is wrong, and where the help is; exit 2."""
+        self.exit(2, f"sqlanon: {message[:1].upper()}{message[1:]}\nFor all options: {self.prog} --help\n")
+
+
 def parser(wanted: Container[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """The parser of all commands, where those that are wanted know their arguments."""
-    main_parser = argparse.ArgumentParser(
+    main_parser = Parser(
         prog="sqlanon",
         description="Anonymize tables inside DuckDB, and check tables that were anonymized elsewhere.",
         epilog="First steps: sqlanon demo",

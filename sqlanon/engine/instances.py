@@ -29,7 +29,7 @@ from sqlanon.engine.functions import (
     shuffle,
 )
 from sqlanon.engine.session import run
-from sqlanon.errors import CatalogError, SqlanonError
+from sqlanon.errors import SQL_FUNCTION, CatalogError, SqlanonError, read_in
 from sqlanon.keys import lent, token_of
 from sqlanon.progress.run import Run, watch_interrupts
 from sqlanon.sqltext import fresh_name, name
@@ -74,7 +74,7 @@ class Instance:
         def plan(database: str, schema: str, request: str) -> str:
             watch_interrupts()
             try:
-                with self._cursor() as con:
+                with read_in(SQL_FUNCTION), self._cursor() as con:
                     run(con, f"use {name(database)}.{name(schema)}")
                     return planner(con, request)
             except SqlanonError as problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlanon.errors import PolicyError, not_one_of
+from sqlanon.errors import PolicyError, call, in_words, not_one_of
 from sqlanon.families import TypeFamily, type_family
 from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
@@ -173,10 +173,16 @@ class Attribute:
         if self.is_stored:
             assert self.hierarchy is not None
             gaps = f" of the values of column '{shown}' are not in hierarchy '{self.hierarchy.name}': "
-            look = f"see them with FROM anon.hierarchy_gaps('{table}', '{shown}', '{self.hierarchy.name}')."
+            look = f"see them with {_gaps(table, shown, self.hierarchy.name)}."
             missing = f"count(distinct {self.value}) filter (where {self.rank} is null)"
             guards.append((missing, " > 0", f"{{count}} || {literal(gaps + look)}"))
         return guards
+
+
+def _gaps(table: str, column: str, hierarchy: str) -> str:
+    """How to see which values a hierarchy does not have."""
+    query = f"FROM anon.hierarchy_gaps('{table}', '{column}', '{hierarchy}')"
+    return in_words(python=query, sql=query, command=call("hierarchy_gaps", table, column, hierarchy))
 
 
 def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Attribute, ...]:

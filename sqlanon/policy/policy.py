@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlanon.errors import PolicyError, did_you_mean, not_one_of
+from sqlanon.errors import PolicyError, did_you_mean, not_one_of, option
 from sqlanon.policy import toml, words
 from sqlanon.policy.grid import Width
 from sqlanon.policy.kinds import Kind, kind_of
@@ -121,7 +121,9 @@ class Policy:
         object.__setattr__(self, "k", whole_number("k", self.k, 2))
         object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
         if not self.quasi:
-            raise PolicyError("quasi is empty: name the columns that could identify a person, quasi = ['age', 'zip']")
+            raise PolicyError(
+                f"quasi is empty: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+            )
         refuse_two_roles(self)
         check_entity(self)
         if not isinstance(self.method, str) or self.method.lower() not in METHODS:
@@ -144,7 +146,7 @@ class Policy:
             if owners and self.method not in owners:
                 listed = ", ".join(owners)
                 raise PolicyError(
-                    f"'{parameter}' is an option of {listed}, not of {self.method}: method = '{owners[0]}'"
+                    f"'{parameter}' is an option of {listed}, not of {self.method}: {option('method', owners[0])}"
                 )
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
         object.__setattr__(self, "max_suppression", MAX_SUPPRESSION.check(self.max_suppression))
@@ -186,19 +188,22 @@ class Policy:
         """A policy from flat options, as SQL, statements, TOML and Python all give them. None means not given."""
         given: dict[str, Any] = {}
         parameters: dict[str, Any] = {}
-        for option, value in options.items():
-            folded = option.lower()
+        for given_name, value in options.items():
+            folded = given_name.lower()
             if folded not in OPTIONS and folded not in PARAMETERS:
                 everything = [*OPTIONS, *PARAMETERS]
                 raise PolicyError(
-                    f"Unknown option '{option}' (options: {', '.join(everything)}).{did_you_mean(option, everything)}"
+                    f"Unknown option '{given_name}' (options: {', '.join(everything)})."
+                    f"{did_you_mean(given_name, everything)}"
                 )
             if value is not None:
                 if folded in given or folded in parameters:
                     raise PolicyError(f"Option '{folded}' is given twice")
                 (given if folded in OPTIONS else parameters)[folded] = value
         if "quasi" not in given:
-            raise PolicyError("quasi is missing: name the columns that could identify a person, quasi = ['age', 'zip']")
+            raise PolicyError(
+                f"quasi is missing: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+            )
         return cls(**given, parameters=parameters)
 
     def options(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option
 from sqlanon.policy.grid import Width, width_of
 from sqlanon.policy.options import ASKED, ROLES
 from sqlanon.sqltext import fold
@@ -47,7 +47,7 @@ def check_entity(policy: Policy) -> None:
     if policy.entity is None:
         return
     if not isinstance(policy.entity, str):
-        raise PolicyError("entity must be a column's name: entity = 'patient_id'")
+        raise PolicyError(f"entity must be a column's name: {option('entity', 'patient_id')}")
     for role in ("quasi", "sensitive"):
         if fold(policy.entity) in map(fold, getattr(policy, role)):
             raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {role}")
@@ -55,14 +55,16 @@ def check_entity(policy: Policy) -> None:
 
 def check_models(policy: Policy) -> None:
     """What is required of sensitive columns: values in their ranges, and a column to ask it of."""
-    for option in ASKED:
-        object.__setattr__(policy, option.name, option.check(getattr(policy, option.name)))
+    for asked in ASKED:
+        object.__setattr__(policy, asked.name, asked.check(getattr(policy, asked.name)))
     if (policy.recursive_l is None) != (policy.recursive_c is None):
-        raise PolicyError("recursive_l and recursive_c go together: recursive_l = 3, recursive_c = 2")
+        raise PolicyError(
+            f"recursive_l and recursive_c go together: {option('recursive_l', 3)} and {option('recursive_c', 2)}"
+        )
     if policy.sees_sensitive and not policy.sensitive:
-        given = (f"{option} = '{policy.parameters[option]}'" for option in MEASURES if option in policy.parameters)
+        given = (option(measure, policy.parameters[measure]) for measure in MEASURES if measure in policy.parameters)
         what = next(iter(policy.models), None) or next(given)
-        raise PolicyError(f"{what} needs a sensitive column: sensitive = ['diagnosis']")
+        raise PolicyError(f"{what} needs a sensitive column: {option('sensitive', ['diagnosis'])}")
 
 
 def check_method(policy: Policy) -> None:
@@ -75,11 +77,11 @@ def check_method(policy: Policy) -> None:
     if method.is_exact:
         if len(policy.sensitive) != 1:
             raise PolicyError(
-                f"{method.name} needs exactly one sensitive column, such as sensitive = ['diagnosis']; "
+                f"{method.name} needs exactly one sensitive column, such as {option('sensitive', ['diagnosis'])}; "
                 f"{len(policy.sensitive)} are named"
             )
         if policy.l is None or policy.l < 2 or policy.l != int(policy.l):
-            raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as l = 2")
+            raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as {option('l', 2)}")
         if others := [model for model in policy.models if model != "l"]:
             raise PolicyError(f"{method.name} enforces l and no other model. Leave out {', '.join(others)}")
         if policy.ranges != "text":
@@ -104,11 +106,11 @@ def check_population(policy: Policy) -> None:
     if not isinstance(policy.population, str) or not policy.population.strip():
         raise PolicyError(f"population is {policy.population!r}; it must be a table's name or a query")
     refused = {
-        "method": METHODS[policy.method].draws_in_secret and f"method = '{policy.method}'",
+        "method": METHODS[policy.method].draws_in_secret and option("method", policy.method),
         "models": policy.sees_sensitive and "a model of sensitive columns",
         "max_suppression": policy.max_suppression is not None and "max_suppression",
         "entity": policy.entity is not None and "entity",
-        "represent": policy.represent == "center" and "represent = 'center'",
+        "represent": policy.represent == "center" and option("represent", "center"),
     }
     if given := [what for what in refused.values() if what]:
         raise PolicyError(f"population cannot be combined with {given[0]}, because a class may be a single row")
@@ -124,9 +126,9 @@ def refuse_two_roles(policy: Policy) -> None:
 
 def grid_of(policy: Policy) -> dict[str, Width]:
     if policy.ranges == "snapped" and policy.represent == "center":
-        raise PolicyError("ranges = 'snapped' cannot be combined with represent = 'center'")
+        raise PolicyError(f"{option('ranges', 'snapped')} cannot be combined with {option('represent', 'center')}")
     if policy.grid and policy.ranges != "snapped":
-        raise PolicyError("grid needs ranges = 'snapped'")
+        raise PolicyError(f"grid needs {option('ranges', 'snapped')}")
     return {column: width_of(column, width) for column, width in per_column(policy, "grid", policy.grid).items()}
 
 

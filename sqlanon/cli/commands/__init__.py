@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
 from sqlanon.engine.session import DatabaseError
-from sqlanon.errors import BrokenPromiseError, SqlanonError
+from sqlanon.errors import BrokenPromiseError, SqlanonError, command_line, read_in
 from sqlanon.progress import bars
 
 OWN_PROGRESS = ("shell", "compare")
@@ -19,8 +19,9 @@ OWN_PROGRESS = ("shell", "compare")
 
 def carry_out(command: str, arguments: argparse.Namespace) -> int:
     """Run a command; the exit code."""
+    progress = nullcontext() if command in OWN_PROGRESS else bars.bar()
     try:
-        with nullcontext() if command in OWN_PROGRESS else bars.bar(), _warnings(command != "compare"):
+        with read_in(command_line(getattr(arguments, "db", None))), progress, _warnings(command != "compare"):
             return int(import_module(f"sqlanon.cli.commands.{command}").run(arguments) or 0)
     except BrokenPromiseError as problem:
         return say(problem, 1)

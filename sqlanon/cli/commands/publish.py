@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database
+from sqlanon.cli.commands.arguments import add_database, existing_database
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
         about = sqlanon.open_release(con, arguments.name).publish(arguments.output, replace=arguments.replace)
     if arguments.json:

@@ -8,7 +8,16 @@ import sys
 from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, add_models, attach, attached, columns, flat, pair
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_models,
+    attach,
+    attached,
+    columns,
+    existing_database,
+    flat,
+    pair,
+)
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.policy.options import ASKED, RANGES
 from sqlanon.reporting.facts import CURVE_ROWS, Facts, facts_of_release, facts_of_table
@@ -56,7 +65,8 @@ def _of_release(arguments: argparse.Namespace) -> Facts:
         if getattr(arguments, option) is not None:
             raise PolicyError(f"--{option.replace('_', '-')} is only for tables that are not a release: add --quasi")
     if arguments.db is None or not Path(arguments.db).is_file():
-        hint = "name its --quasi, or the --db of a release" if arguments.db is None else f"no database '{arguments.db}'"
+        existing_database(arguments)
+        hint = "name its --quasi, or the --db of a release"
         raise CatalogError(f"What is '{arguments.table}'? {hint}")
     with sqlanon.connect(arguments.db) as con:
         return facts_of_release(sqlanon.open_release(con, arguments.table), arguments.curve)
@@ -67,8 +77,8 @@ def _of_table(arguments: argparse.Namespace) -> Facts:
     given |= {"hierarchies": dict(arguments.hierarchy or []) or None, "ranges": arguments.ranges}
     given |= {"entity": arguments.entity, "source": arguments.source, "sensitive": flat(arguments.sensitive)}
     has_source = arguments.source is not None and arguments.db is not None  # its hierarchies are in the database, too
-    if has_source and not Path(arguments.db).is_file():
-        raise CatalogError(f"There is no database '{arguments.db}'")
+    if has_source:
+        existing_database(arguments)
     with sqlanon.connect(arguments.db if has_source else ":memory:") as con:
         table = arguments.table
         if not has_source and attach(con, arguments, [table], "report"):

@@ -7,7 +7,14 @@ import json
 from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, add_key_file, asked_database, create_hierarchy
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_key_file,
+    asked_database,
+    create_hierarchy,
+    made_or_gone,
+    require_database,
+)
 from sqlanon.cli.shell import print_json, run_script
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.policy.job import Job
@@ -26,13 +33,14 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.file.is_file():
         raise CatalogError(f"There is no file '{arguments.file}'")
     if arguments.file.suffix.lower() != ".toml":
-        with asked_database(arguments) as con:
+        with made_or_gone(arguments), asked_database(arguments) as con:
             run_script(con, arguments.file.read_text(encoding="utf-8"), print_json if arguments.json else print)
         return
     job = Job.from_toml(arguments.file)
     if job.source is None:
         raise PolicyError(f"'{arguments.file}' names no source: source = \"patients\"")
-    with asked_database(arguments) as con:
+    require_database(arguments, job.name)
+    with asked_database(arguments, job.source) as con:
         for hierarchy, definition in job.define.items():
             create_hierarchy(con, hierarchy, {**definition, "replace": True})
         release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
