@@ -22,6 +22,7 @@ from sqlanon.pipeline.promises import mapped_rows, promise_of
 from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
+from sqlanon.releases.release import open_release
 from sqlanon.releases.status import status, status_sql
 from sqlanon.sqltext import literal, with_ctes
 
@@ -109,6 +110,10 @@ def _status_sql(con: Session, request: str) -> str:
     return status_sql(status(con, json.loads(request)["release"]))
 
 
+def _explain_sql(con: Session, request: str) -> str:
+    return open_release(con, json.loads(request)["release"]).explain().sql()
+
+
 def _audit_sql(con: Session, request: str) -> str:
     return audit(con, json.loads(request)["t"], hint=UNSEEN).sql()
 
@@ -121,4 +126,5 @@ PLANNERS: dict[str, instances.Planner] = {
     "sqlanon_detect": _detect_sql,
     "sqlanon_status": _status_sql,
     "sqlanon_audit": _audit_sql,
+    "sqlanon_explain": _explain_sql,
 }

@@ -44,6 +44,10 @@ COMMANDS = {
         "write one HTML file about a release or any table: what holds, what was lost, what is not protected",
         "sqlanon report patients_public --db hospital.duckdb -o report.html",
     ),
+    "explain": (
+        "show why a stored release lost what it lost, and what would lose less",
+        "sqlanon explain patients_public --db hospital.duckdb",
+    ),
     "refresh": (
         "bring a stored view up to date with its source",
         "sqlanon refresh patients_public --db hospital.duckdb",

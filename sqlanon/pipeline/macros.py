@@ -122,6 +122,16 @@ PLANNED = (
         {"t": None},
     ),
     Planned(
+        "explain",
+        "sqlanon_explain",
+        "A row is a reason for what a stored release lost: the loss of a column; what the others would lose without "
+        "it, or all with it one level coarser from the start, with 1% or 5% of the rows suppressed or with the next "
+        "smaller k, by a quick search that loss and would_be are both of; and the columns that make the widest classes "
+        "wide. It reads the source, which must be as it was, and shows no values. The counting happens while this "
+        "query is bound.",
+        {"release": None},
+    ),
+    Planned(
         "status",
         "sqlanon_status",
         "A row is a stored release, or the one that is named: where it is from, its version, when it was made and "

@@ -30,6 +30,7 @@ from sqlanon.privacy.proof import entity_of, prove, warn_of_homogeneous, with_se
 from sqlanon.progress import bars
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import check_combinations
+from sqlanon.releases.explaining import note_of
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.release import Release
 from sqlanon.releases.storing import store
@@ -94,6 +95,8 @@ def anonymize(
         measured=made.measured,
         learned=own.findings,
         sql=made.sql,
+        losses=made.losses,
+        notes={column: note for column in made.losses if (note := note_of(making.reading, column)) is not None},
         frame=None if isinstance(source, str) else source,
     )
 
@@ -117,6 +120,7 @@ class Made:
     sql: str
     proof: Proof
     measured: dict[str, float]
+    losses: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -154,10 +158,12 @@ class Making:
         proof = self._prove(planned, proof, held)
         tolerance = Tolerance.EXACT if self.policy.max_suppression is None else Tolerance.LACKING
         findings = self.run.findings
-        measured = measure(self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held)
+        measured, losses = measure(
+            self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held
+        )
         self._check_combinations(held)
         self._register(planned, proof, measured)
-        return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured)
+        return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured, losses)
 
     @property
     def _recognized(self) -> Reading:

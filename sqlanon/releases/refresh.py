@@ -355,7 +355,7 @@ class _Refresh:
             self.stored.name,
             {},
             Tolerance.OLDER,
-        )
+        ).measures
         ((people,),) = run(self.con, f"select count(*) from {source}")
         unknown = labels_without_rows(self.catalog, self.stored.name, people)
         if unknown:

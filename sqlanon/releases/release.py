@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.places import SENSITIVE, key_of, sensitive_place
-from sqlanon.catalog.releases import Version, remove, stored_names, stored_release, stored_releases
+from sqlanon.catalog.releases import Version, column_losses, remove, stored_names, stored_release, stored_releases
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Relation, Session, run, transaction, translate_errors, unwrap
@@ -19,6 +19,7 @@ from sqlanon.pipeline.promises import Promise, equal_rows, groups_apart, promise
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.proof import entity_of, prove, with_sensitive
+from sqlanon.releases.explaining import Explanation, explain
 from sqlanon.releases.publishing import publish
 from sqlanon.releases.refresh import refresh
 from sqlanon.sqltext import name as quoted
@@ -52,6 +53,10 @@ class Release:
     measured: dict[str, float] = field(repr=False)
     learned: dict[str, Any] = field(repr=False)
     sql: str = field(repr=False)
+    losses: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """What each quasi-identifier lost, the most first."""
+    notes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Why some of them lost so much, as far as that was seen when the release was made."""
     frame: Any = field(default=None, repr=False, compare=False)
     """The frame that was anonymized, if it was one. A stored release that is opened again does not know it."""
 
@@ -165,6 +170,10 @@ class Release:
 
         return report_release(self, path, curve)
 
+    def explain(self) -> Explanation:
+        """Why it lost what it lost: by column, and what other requests would save; it takes the source as it was."""
+        return explain(self)
+
     def plot(self, *, dark: bool = False) -> Figure:
         """The main figure of the report: class sizes and what became of each column."""
         from sqlanon.reporting.facts import facts_of_release
@@ -244,6 +253,7 @@ def open_release(con: Any, name: str) -> Release:
     with translate_errors(), transaction(raw):
         catalog = Catalog.of(raw)
         found = stored_release(catalog, name)
+        losses = column_losses(catalog, found.name)
     return Release(
         con=raw,
         name=found.name,
@@ -255,4 +265,5 @@ def open_release(con: Any, name: str) -> Release:
         measured=found.metrics,
         learned=found.learned,
         sql="",
+        losses=losses,
     )
