@@ -114,13 +114,18 @@ def option(name: str, value: Any = True) -> str:
     """An option with its value: ``k=5``, ``k = 5`` or ``--k 5``."""
     flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
     if isinstance(value, Mapping):
-        given = " ".join(f"{flag} {column}={one}" for column, one in value.items())
+        given = " ".join(f"{flag} {column}={_range(one)}" for column, one in value.items())
     elif isinstance(value, (list, tuple)):
         given = f"{flag} {shlex.quote(','.join(map(str, value)))}"
     else:
         given = flag if value is True else f"{flag} {shlex.quote(str(value))}"
     written = "true" if value is True else f"{value!r}"
     return in_words(python=f"{name}={value!r}", sql=f"{name}{_reader.get().sign}{written}", command=given)
+
+
+def _range(value: Any) -> str:
+    """The value of a column's flag: 5..20 for its two ends."""
+    return f"{value.get('finest', '')}..{value.get('coarsest', '')}" if isinstance(value, Mapping) else str(value)
 
 
 def option_name(name: str) -> str:

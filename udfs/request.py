@@ -10,6 +10,9 @@ from typing import Any
 from sqlanon.udfs.method import Method
 from sqlanon.udfs.methods import METHODS
 
+LISTS = ("kinds", "weights", "sensitive", "distances", "names")
+"""What JSON has as lists."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -36,6 +39,10 @@ class Request:
     max_suppression: float | None = None
     refine: bool = False
     block_size: int | None = None
+    limits: tuple[tuple[int | None, int | None] | None, ...] = ()
+    """For each attribute the finest and the coarsest level that may be released; empty where there is no limit."""
+    names: tuple[str, ...] = ()
+    """What the attributes are called, for messages; empty where there is no limit."""
     run: str | None = None
 
     @property
@@ -45,11 +52,14 @@ class Request:
 
     def json(self) -> str:
         """As text that SQL carries to the function that runs it."""
-        return json.dumps(asdict(self))
+        given = asdict(self)
+        plain = {name: value for name, value in given.items() if name not in ("limits", "names") or value}
+        return json.dumps(plain)
 
     @classmethod
     def of_json(cls, text: str) -> Request:
         """The request that `json` wrote."""
         given: dict[str, Any] = json.loads(text)
-        lists = {name: tuple(given[name]) for name in ("kinds", "weights", "sensitive", "distances")}
-        return cls(**(given | lists))
+        limits = tuple(None if limit is None else (limit[0], limit[1]) for limit in given.pop("limits", ()))
+        lists = {name: tuple(given[name]) for name in LISTS if name in given}
+        return cls(**(given | lists), limits=limits)

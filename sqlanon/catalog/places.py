@@ -59,6 +59,8 @@ def unrefreshable(policy: Policy, source: str = "") -> str | None:
     """Why a release under this policy cannot be added to, if it cannot."""
     if source == FRAME:
         return "it was made from a frame, which cannot be read again"
+    if policy.limits:
+        return "rows that come later might not keep its limits"
     reason = policy.kind.unrefreshable
     return None if reason is None else reason.format(method=policy.method)
 

@@ -29,6 +29,7 @@ from sqlanon.policy.validation import (
     check_population,
     column_names,
     grid_of,
+    limits_of,
     per_column,
     refuse_two_roles,
     whole_number,
@@ -65,6 +66,10 @@ class Policy:
     ranges: 'text' releases numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
         with ends on a grid, which show no person's value.
     grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
+    limits: column → {'finest': ..., 'coarsest': ...}, or one value for a fixed level: the levels of its hierarchy (0 is
+        the value itself) that may be released, or for numbers without one the widths of intervals, for dates 'month',
+        'year' and so on. Rows that cannot keep them are suppressed within max_suppression, or an error says which
+        limit is in the way. With all levels fixed it is the same transformation for next year's table.
     represent: 'closure' releases what covers a class, 'center' its mean, median or most frequent value.
     population: a table or query of everybody who might be in the source, with the same quasi-identifiers as raw
         values. k then counts the people of the population whom a released class covers (k-map), not its rows.
@@ -105,6 +110,7 @@ class Policy:
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "text"
     grid: Mapping[str, Width] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
     represent: str = "closure"
     population: str | None = None
     max_suppression: float | None = None
@@ -158,6 +164,7 @@ class Policy:
         object.__setattr__(self, "hierarchies", bound)
         object.__setattr__(self, "weights", per_column(self, "weights", self.weights))
         object.__setattr__(self, "grid", grid_of(self))
+        object.__setattr__(self, "limits", limits_of(self))
         for column, hierarchy in self.hierarchies.items():
             if hierarchy is not None and not isinstance(hierarchy, str):
                 raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
@@ -165,7 +172,7 @@ class Policy:
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
                 raise PolicyError(f"weights: '{column}' must have a number above 0")
 
-        for mapping in ("hierarchies", "weights", "grid", "parameters"):
+        for mapping in ("hierarchies", "weights", "grid", "limits", "parameters"):
             object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
 
     @property

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sqlanon.errors import PolicyError, option
+from sqlanon.errors import PolicyError, option, option_name
 from sqlanon.policy.grid import Width, width_of
+from sqlanon.policy.limits import Limit, limit_of
 from sqlanon.policy.options import ASKED, ROLES
 from sqlanon.sqltext import fold
 from sqlanon.udfs.method import MEASURES
@@ -130,6 +131,21 @@ def grid_of(policy: Policy) -> dict[str, Width]:
     if policy.grid and policy.ranges != "snapped":
         raise PolicyError(f"grid needs {option('ranges', 'snapped')}")
     return {column: width_of(column, width) for column, width in per_column(policy, "grid", policy.grid).items()}
+
+
+def limits_of(policy: Policy) -> dict[str, Limit]:
+    limits = per_column(policy, "limits", policy.limits)
+    method = METHODS[policy.method]
+    refused = {
+        "method": (method.is_exact or not method.is_homogeneous) and option("method", policy.method),
+        "population": policy.population is not None and option_name("population"),
+        "represent": policy.represent == "center" and option("represent", "center"),
+        "entity": policy.entity is not None and option_name("entity"),
+        "grid": any(column in policy.grid for column in limits) and option_name("grid"),
+    }
+    if limits and (given := [what for what in refused.values() if what]):
+        raise PolicyError(f"{option_name('limits')} cannot be combined with {given[0]}")
+    return {column: limit_of(column, limit) for column, limit in limits.items()}
 
 
 def per_column(policy: Policy, option: str, given: Any, others: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -91,6 +91,13 @@ def _add_generalization(group: argparse._ArgumentGroup) -> None:
         "--ranges", choices=RANGES, help="numbers as [25-30], as two typed columns, or snapped to a grid"
     )
     group.add_argument("--grid", action="append", type=pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
+    group.add_argument(
+        "--limit",
+        action="append",
+        type=pair,
+        metavar="COLUMN=5..20",
+        help="the finest and coarsest level or width, each may be left out; one value fixes it",
+    )
     group.add_argument("--represent", choices=REPRESENTATIONS, help="release what covers a class, or its center")
     group.add_argument(f"--{MAX_SUPPRESSION.name.replace('_', '-')}", type=number, help=MAX_SUPPRESSION.help)
 
@@ -111,6 +118,7 @@ def run(arguments: argparse.Namespace) -> None:
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: weight(column, text) for column, text in arguments.weight or []}
     given["grid"] = dict(arguments.grid or [])
+    given["limits"] = dict(arguments.limit or [])
     require_database(arguments, arguments.name)
     if arguments.view and arguments.name is None:
         raise PolicyError("--view needs a name: --name patients_public --db FILE")
