@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,11 +165,26 @@ class Release:
         publish(self.con, self._tables, path, about, proof, self._prove, replace)
         return about
 
-    def report(self, path: str | Path, *, curve: bool | None = None) -> Path:
-        """Write all that is to be told of the release to one HTML file, verified again; see sqlanon/reports.py."""
+    def report(
+        self,
+        path: str | Path,
+        *,
+        curve: bool | None = None,
+        author: str | None = None,
+        purpose: str | None = None,
+        recipient: str | None = None,
+        source_date: str | date | None = None,
+        published: str | Path | None = None,
+    ) -> Path:
+        """Write all that is to be told of the release to one HTML file, verified again.
+
+        The rest is written above the place to sign: who releases it, for what and to whom, of which day the source is
+        (by default that of its file), and the SHA-256 of the published file.
+        """
         from sqlanon.reporting.page import report_release
 
-        return report_release(self, path, curve)
+        paper = {"author": author, "purpose": purpose, "recipient": recipient}
+        return report_release(self, path, curve, **paper, source_date=source_date, published=published)
 
     def explain(self) -> Explanation:
         """Why it lost what it lost: by column, and what other requests would save; it takes the source as it was."""
