@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 
 def column_names(role: str, given: Any) -> tuple[str, ...]:
-    """A role's column names, each once whatever its case."""
-    listed = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    """A role's column names, each once whatever its case. One text may name several: age,sex. Double quotes protect a
+    comma, and so does a list."""
+    if isinstance(given, str):
+        given = [part.strip() for part in next(csv.reader([given], skipinitialspace=True), []) if part.strip()]
+    listed = tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(column, str) for column in listed):
         raise PolicyError(f"{role} must be a list of column names")
     seen: dict[str, str] = {}

@@ -121,6 +121,12 @@ def explain(release: Release) -> Explanation:
     return Explanation(release.name or "release", loss_of(names), (*by_column, *told, *widest))
 
 
+def notes_of(reading: Reading) -> dict[str, str]:
+    """What keeps columns from being generalized well, as far as it is known."""
+    columns = (attribute.column for attribute in reading.attributes)
+    return {column: note for column in columns if (note := note_of(reading, column)) is not None}
+
+
 def note_of(reading: Reading, column: str) -> str | None:
     """What is known of a column that keeps it from being generalized well."""
     for attribute in reading.attributes:

@@ -30,9 +30,10 @@ from sqlanon.privacy.proof import entity_of, prove, warn_of_homogeneous, with_se
 from sqlanon.progress import bars
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import check_combinations
-from sqlanon.releases.explaining import note_of
+from sqlanon.releases.explaining import notes_of
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.release import Release
+from sqlanon.releases.starting import begun
 from sqlanon.releases.storing import store
 
 log = logging.getLogger("sqlanon")
@@ -41,7 +42,7 @@ KINDS = ("table", "view")
 
 def anonymize(
     con: Any,
-    source: Any,
+    source: Any = None,
     quasi: Any = None,
     k: int | None = None,
     *,
@@ -54,12 +55,12 @@ def anonymize(
 ) -> Release:
     """Anonymize a table, query or frame and return the verified release.
 
-    `source` is a table's name, a SELECT, or a frame: pandas, polars, Arrow, ibis or a DuckDB relation. The policy is
-    given as options (quasi, k, method, sensitive, keep, hierarchies, weights, ranges, seed and the method's own
-    parameters) or as a Policy. With a `name` the release is stored in the database, as a table or as a view over a
-    stored table, with an entry in `anon.releases`; without one it lives in a temporary table of this connection.
-    `key` is for `pseudonymize`; without one it is that of `sqlanon.set_key` or of the environment.
+    `source` is a table's name, a SELECT, or a frame: pandas, polars, Arrow, ibis or a DuckDB relation;
+    `anonymize(frame, quasi, k)` needs no connection. The policy is given as options (quasi, k, method, sensitive, keep,
+    hierarchies and so on, and the method's own parameters) or as a Policy. With a `name` the release is stored, as a
+    table or a view, with an entry in `anon.releases`; otherwise it is a temporary table. `key` is for `pseudonymize`.
     """
+    con, source, quasi, k = begun(con, source, quasi, k, name)
     given = {option: value for option, value in {"quasi": quasi, "k": k, **options}.items() if value is not None}
     if policy is None:
         policy = Policy.of(given)
@@ -96,7 +97,7 @@ def anonymize(
         learned=own.findings,
         sql=made.sql,
         losses=made.losses,
-        notes={column: note for column in made.losses if (note := note_of(making.reading, column)) is not None},
+        notes=notes_of(making.reading),
         frame=None if isinstance(source, str) else source,
     )
 

@@ -8,9 +8,6 @@ import json
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_quasi, attach, attached, flat
 
-COUNTS = ("rows", "classes", "smallest_class", "median_class", "largest_class")
-"""Measures that are no shares."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
@@ -32,16 +29,4 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(found))
         return
-    for measure, value in found.items():
-        print(f"{measure:16} {_shown(measure, value, found['rows'] or 0)}")
-
-
-def _shown(measure: str, value: float | None, rows: float) -> str:
-    """A count with separators, a share of rows with their number, any other share as percent."""
-    if value is None:
-        return "-"
-    if measure in COUNTS:
-        return f"{value:,.10g}"
-    if measure.startswith(("unique_rows", "rows_below")):
-        return f"{round(value * rows):,} ({value:.1%})"
-    return f"{value:.1%}"
+    print(found)
