@@ -16,6 +16,10 @@ COMMANDS = {
         "show a table before and after, with proof and loss",
         "sqlanon demo",
     ),
+    "wizard": (
+        "go from a file to a release, a policy and a report by questions with proposed answers",
+        "sqlanon wizard people.csv",
+    ),
     "detect": (
         "show which columns and combinations single people out, and suggest a role for each column",
         "sqlanon detect people.csv --toml > policy.toml",
@@ -98,7 +102,7 @@ FIRST = """\
 sqlanon {version} anonymizes tables inside DuckDB, and checks tables that were anonymized elsewhere.
 
   1. see it             sqlanon demo
-  2. look at a table    sqlanon detect people.csv
+  2. be asked           sqlanon wizard people.csv
   3. anonymize it       sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
   4. check the file     sqlanon check people_public.csv --quasi age,zip,sex --k 5
   5. show it to others  sqlanon report people_public.csv --quasi age,zip,sex --k 5 -o report.html

@@ -13,7 +13,7 @@ from sqlanon.engine.session import DatabaseError
 from sqlanon.errors import BrokenPromiseError, SqlanonError, command_line, read_in
 from sqlanon.progress import bars
 
-OWN_PROGRESS = ("shell", "compare")
+OWN_PROGRESS = ("shell", "compare", "wizard")
 """Commands that show progress in their own way."""
 
 
