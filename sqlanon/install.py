@@ -22,6 +22,7 @@ from sqlanon.pipeline.promises import mapped_rows, promise_of
 from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
+from sqlanon.releases.differing import diff
 from sqlanon.releases.release import open_release
 from sqlanon.releases.status import status, status_sql
 from sqlanon.sqltext import literal, with_ctes
@@ -114,6 +115,11 @@ def _explain_sql(con: Session, request: str) -> str:
     return open_release(con, json.loads(request)["release"]).explain().sql()
 
 
+def _diff_sql(con: Session, request: str) -> str:
+    given = json.loads(request)
+    return diff(con, open_release(con, given["first"]), open_release(con, given["second"])).sql()
+
+
 def _audit_sql(con: Session, request: str) -> str:
     return audit(con, json.loads(request)["t"], hint=UNSEEN).sql()
 
@@ -127,4 +133,5 @@ PLANNERS: dict[str, instances.Planner] = {
     "sqlanon_status": _status_sql,
     "sqlanon_audit": _audit_sql,
     "sqlanon_explain": _explain_sql,
+    "sqlanon_diff": _diff_sql,
 }

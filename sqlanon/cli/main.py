@@ -52,6 +52,10 @@ COMMANDS = {
         "show why a stored release lost what it lost, and what would lose less",
         "sqlanon explain patients_public --db hospital.duckdb",
     ),
+    "diff": (
+        "show what two policies or two stored releases differ in: columns, options, loss, risk and rows",
+        "sqlanon diff last_year.toml this_year.toml",
+    ),
     "refresh": (
         "bring a stored view up to date with its source",
         "sqlanon refresh patients_public --db hospital.duckdb",

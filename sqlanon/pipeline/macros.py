@@ -132,6 +132,13 @@ PLANNED = (
         {"release": None},
     ),
     Planned(
+        "diff",
+        "sqlanon_diff",
+        "A row is something in which two stored releases differ, as text: the role of a column, an option, rows, "
+        "classes, risk, the loss of all columns and of each.",
+        {"first": None, "second": None},
+    ),
+    Planned(
         "status",
         "sqlanon_status",
         "A row is a stored release, or the one that is named: where it is from, its version, when it was made and "

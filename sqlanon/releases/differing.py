@@ -121,13 +121,19 @@ def _options(before: Policy, after: Policy) -> Iterator[Change]:
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {one}" for key, one in value.items())
-    return NONE if value is None else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return (
+        NONE
+        if value is None
+        else f"{value:,}"
+        if isinstance(value, int) and not isinstance(value, bool)
+        else str(value)
+    )
 
 
 def _measures(before: Release, after: Release) -> Iterator[Change]:
     for what, told in _facts(before).items():
-        if told != (other := _facts(after).get(what, NONE)):
-            yield Change(what, None, told, other)
+        if told != (now := _facts(after).get(what, NONE)):
+            yield Change(what, None, told, now)
     for column in dict.fromkeys([*before.losses, *after.losses]):
         losses = [wording.percent(release.losses.get(column)) for release in (before, after)]
         if losses[0] != losses[1]:

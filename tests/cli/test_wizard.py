@@ -1,4 +1,4 @@
-"""The wizard: takes proposed answers, shows only released rows, leaves no trace when stopped, and does the same again."""
+"""The wizard: proposed answers, released rows only, no trace when stopped, and a policy that does the same again."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
