@@ -80,3 +80,28 @@ def test_the_command_line_explains_in_flags(
     assert "What each column lost" in out
     assert "--max-suppression 0.05: " in out
     assert "--k 3: " in out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"entity": "person"},
+        {"sensitive": ["diagnosis"], "t": 0.9},
+        {"population": "people"},
+        {"max_suppression": 0.05},
+        {"ranges": "snapped"},
+        {"ranges": "columns", "weights": {"age": 3}},
+    ],
+    ids=str,
+)
+def test_every_kind_of_release_is_explained(con: sqlanon.Connection, options: dict[str, object]) -> None:
+    con.execute(
+        "create table visits as select *, i % 150 as person, case when i % 3 = 0 then 'a' else 'b' end as diagnosis "
+        "from (select *, row_number() over () as i from people)"
+    )
+    source = "select * exclude (i) from visits" if "entity" in options or "sensitive" in options else "people"
+    release = sqlanon.anonymize(con, source, ["age", "zip"], 5, effort="fast", **options)  # type: ignore[arg-type]
+    found = release.explain()
+    assert {reason.about for reason in found.reasons} >= {"column", "without", "k"}
+    assert all(0 <= reason.loss <= 1 for reason in found.reasons)
+    assert found.loss == pytest.approx(release.measured["gcp"])

@@ -116,3 +116,14 @@ def test_sql_statements_toml_and_flags_take_limits(con: sqlanon.Connection, tmp_
     assert "[20-29]" in out.read_text()
     assert main(["anonymize", str(csv), "--quasi", "age", "--limit", "age=20..10"]) == 2
     assert "coarser than its coarsest" in capsys.readouterr().err
+
+
+def test_what_not_even_the_whole_table_keeps_is_refused_in_words(con: sqlanon.Connection) -> None:
+    with pytest.raises(DataError, match="l = 50 is illegal in diagnosis"):
+        sqlanon.anonymize(con, "people", ["age"], 5, limits={"age": {"finest": 5}}, sensitive=["diagnosis"], l=50)
+
+
+def test_datafly_suppresses_nothing_unasked_within_limits(con: sqlanon.Connection) -> None:
+    release = sqlanon.anonymize(con, "people", ["age"], 5, limits={"age": {"finest": 5}}, method="datafly")
+    assert release.proof.rows == 400
+    assert release.suppressed == 0

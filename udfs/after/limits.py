@@ -26,13 +26,15 @@ Solve = Callable[[Request, Problem], Groups]
 
 def limited(request: Request, problem: Problem, solve: Solve) -> Groups:
     """The groups that `solve` finds within the limits, or an error that says which limit is in the way."""
+    problem.need_rows(request.k)
+    legality.check_legal(problem)
     ends = [_ends(request, problem, j) for j in range(len(problem.attributes))]
     first = np.column_stack([lo[rank] for (lo, _, _), rank in zip(ends, problem.ranks.T, strict=True)])
     cells = np.column_stack([cell[rank] for (_, _, cell), rank in zip(ends, problem.ranks.T, strict=True)])
     cell = np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)
     gone = _illegal(problem, cell, request.k)
     _refuse_too_many(request, problem, cells, gone)
-    coarse = replace(request, limits=(), max_suppression=None, run=None)
+    coarse = replace(request, limits=(), max_suppression=0.0, run=None)
     tuples, groups, rows, boxes = [], [], [], []
     count = 0
     order = np.argsort(cell, kind="stable")
