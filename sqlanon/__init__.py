@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from sqlanon.releases.combinations import Audit as Audit
     from sqlanon.releases.combinations import Combination as Combination
     from sqlanon.releases.combinations import audit as audit
+    from sqlanon.releases.differing import Change as Change
+    from sqlanon.releases.differing import Difference as Difference
+    from sqlanon.releases.differing import diff as diff
+    from sqlanon.releases.explaining import Explanation as Explanation
+    from sqlanon.releases.explaining import Reason as Reason
     from sqlanon.releases.making import anonymize as anonymize
     from sqlanon.releases.refresh import refresh as refresh
     from sqlanon.releases.release import Release as Release
@@ -72,6 +77,8 @@ _HOMES = {
     "privacy.checking": ("Check", "check"),
     "progress.run": ("Run",),
     "releases.combinations": ("Audit", "Combination", "audit"),
+    "releases.differing": ("Change", "Difference", "diff"),
+    "releases.explaining": ("Explanation", "Reason"),
     "releases.making": ("anonymize",),
     "releases.refresh": ("refresh",),
     "releases.release": ("Release", "drop_release", "open_release"),

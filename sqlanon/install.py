@@ -24,7 +24,9 @@ from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
+from sqlanon.releases.differing import diff
 from sqlanon.releases.identifiers import refuse_identifiers
+from sqlanon.releases.release import open_release
 from sqlanon.releases.status import status, status_sql
 from sqlanon.sqltext import literal, with_ctes
 
@@ -129,6 +131,15 @@ def _status_sql(con: Session, request: str) -> str:
     return status_sql(status(con, json.loads(request)["release"]))
 
 
+def _explain_sql(con: Session, request: str) -> str:
+    return open_release(con, json.loads(request)["release"]).explain().sql()
+
+
+def _diff_sql(con: Session, request: str) -> str:
+    given = json.loads(request)
+    return diff(con, open_release(con, given["first"]), open_release(con, given["second"])).sql()
+
+
 def _audit_sql(con: Session, request: str) -> str:
     return audit(con, json.loads(request)["t"], hint=UNSEEN).sql()
 
@@ -142,4 +153,6 @@ PLANNERS: dict[str, instances.Planner] = {
     "sqlanon_suggest": _suggest_sql,
     "sqlanon_status": _status_sql,
     "sqlanon_audit": _audit_sql,
+    "sqlanon_explain": _explain_sql,
+    "sqlanon_diff": _diff_sql,
 }

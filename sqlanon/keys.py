@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.errors import CatalogError, PolicyError, in_words, option_name
 
 BYTES = 32
 """The bytes of a new key."""
@@ -37,10 +37,11 @@ def token_of(instance: str) -> str:
     if _of_instance(instance) in _keys:
         return _of_instance(instance)
     if VARIABLE not in os.environ:
-        raise PolicyError(
-            f"pseudonymize needs a key: key=..., sqlanon.set_key(con, ...), --key-file FILE or {VARIABLE} in the "
-            f"environment. Make one with: sqlanon key FILE"
-        )
+        given = "key=..., sqlanon.set_key(con, ...)"
+        how = in_words(python=given, sql="sqlanon.set_key(con, ...) from Python", command="--key-file FILE")
+        written = in_words(python="sqlanon.create_key(file)", sql="sqlanon key FILE", command="sqlanon key FILE")
+        make = f"To make one: {written}"
+        raise PolicyError(f"{option_name('pseudonymize')} needs a key: {how} or {VARIABLE} in the environment. {make}")
     _parsed(os.environ[VARIABLE], VARIABLE)
     return VARIABLE
 

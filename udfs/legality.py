@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from sqlanon.errors import DataError
+from sqlanon.errors import DataError, option
 from sqlanon.udfs.models import SLACK, Cells, Model
 from sqlanon.udfs.problem import Bools, Floats, Ints, Problem
 
@@ -100,5 +100,6 @@ def _refusal(problem: Problem, model: Model, found: float) -> str:
         legal = f"the {which} legal one, that of the whole table, is {rounded:g}"
     known = ""
     if problem.is_strict and model.column != problem.entity and len(problem.columns) > 1:
-        known = " to whoever knows the other sensitive columns; several = 'separate' looks at each column by itself"
+        separate = option("several", "separate")
+        known = f" to whoever knows the other sensitive columns; {separate} looks at each column by itself"
     return f"{model.name} = {model.asked:g} is illegal in {model.shown}: {legal}{known}."

@@ -12,6 +12,8 @@ from sqlanon.udfs.methods import METHODS
 
 LINKED = ("is_linked", "row_price", "row_order")
 """What is only told where people are grouped by all of their rows."""
+LISTS = ("kinds", "weights", "sensitive", "distances", "names")
+"""What JSON has as lists."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ class Request:
     refine: bool = False
     forming: str = "free"
     block_size: int | None = None
+    limits: tuple[tuple[int | None, int | None] | None, ...] = ()
+    """For each attribute the finest and the coarsest level that may be released; empty where there is no limit."""
+    names: tuple[str, ...] = ()
+    """What the attributes are called, for messages; empty where there is no limit."""
     run: str | None = None
 
     @property
@@ -55,11 +61,18 @@ class Request:
     def json(self) -> str:
         """As text that SQL carries to the function that runs it."""
         given = asdict(self)
-        return json.dumps(given if self.is_linked else {key: given[key] for key in given if key not in LINKED})
+        hidden = () if self.is_linked else LINKED
+        plain = {
+            name: value
+            for name, value in given.items()
+            if name not in hidden and (name not in ("limits", "names") or value)
+        }
+        return json.dumps(plain)
 
     @classmethod
     def of_json(cls, text: str) -> Request:
         """The request that `json` wrote."""
         given: dict[str, Any] = json.loads(text)
-        lists = {name: tuple(given[name]) for name in ("kinds", "weights", "sensitive", "distances")}
-        return cls(**(given | lists))
+        limits = tuple(None if limit is None else (limit[0], limit[1]) for limit in given.pop("limits", ()))
+        lists = {name: tuple(given[name]) for name in LISTS if name in given}
+        return cls(**(given | lists), limits=limits)

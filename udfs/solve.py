@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sqlanon.udfs.after import blind, blocks
+from sqlanon.udfs.after.limits import limited
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.after.repair import repair, spread
 from sqlanon.udfs.after.suppress import settle, suppress
@@ -32,6 +33,13 @@ def solve(
     `released` holds how many rows of each tuple are released where the problem is a population's. At most this many
     `workers` are busy at once, by default one for each core; the groups do not depend on it.
     """
+    if any(limit is not None for limit in request.limits):
+
+        def within(part: Request, cell: Problem) -> Groups:
+            return solve(part, cell, progress, workers=workers)
+
+        groups = limited(request, problem, within)
+        return settle(problem, groups, request.k)
     rng = generator(request, problem)
     if request.is_linked:
         return _linked(request, problem, rng, progress)

@@ -12,7 +12,7 @@ from typing import Any
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.names import resolve, split_column
 from sqlanon.engine.session import Session, now, run, transaction, translate_errors, unwrap
-from sqlanon.errors import CatalogError, HierarchyError, not_one_of
+from sqlanon.errors import CatalogError, HierarchyError, not_one_of, replacing
 from sqlanon.families import type_family
 from sqlanon.hierarchies.definition import Definition
 from sqlanon.hierarchies.files import csv_rows
@@ -131,9 +131,7 @@ def _remove(catalog: Catalog, hierarchy: str) -> bool:
 
 def _store(catalog: Catalog, hierarchy: str, rule: Rule | None, nodes: list[Node], replace: bool) -> None:
     if not replace and _stored(catalog, hierarchy):
-        raise CatalogError(
-            f"Hierarchy '{hierarchy}' already exists. Drop it first, or use CREATE OR REPLACE (replace=True, --replace)"
-        )
+        raise CatalogError(f"Hierarchy '{hierarchy}' already exists. To replace it, use {replacing('HIERARCHY')}")
     _remove(catalog, hierarchy)
     height = nodes[0].level + 1 if nodes else None
     leaves = nodes[0].hi + 1 if nodes else None

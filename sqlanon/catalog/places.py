@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.frames import FRAME
 from sqlanon.engine.instances import claim_number
-from sqlanon.errors import CatalogError
+from sqlanon.errors import CatalogError, replacing
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import fold, fresh_name, split_name
 from sqlanon.sqltext import name as quoted
@@ -38,7 +38,7 @@ class Target:
         schema, table, key = key_of(catalog, name)
         shown = f"{catalog.database}.{quoted(schema)}.{quoted(table)}"
         if not (replace and is_still_there(catalog, key)):
-            refuse_taken(catalog, schema, table, replace)
+            refuse_taken(catalog, schema, table, replace, f"ANONYMIZED {kind.upper()}")
         if kind == "table":
             return cls(key, schema, table, kind, shown, shown)
         used = catalog.run("select table_name from duckdb_tables() where schema_name = 'anon'")
@@ -59,6 +59,8 @@ def unrefreshable(policy: Policy, source: str = "") -> str | None:
     """Why a release under this policy cannot be added to, if it cannot."""
     if source == FRAME:
         return "it was made from a frame, which cannot be read again"
+    if policy.limits:
+        return "rows that come later might not keep its limits"
     reason = policy.kind.unrefreshable
     return None if reason is None else reason.format(method=policy.method)
 
@@ -84,7 +86,7 @@ def _part(identifier: str) -> str:
     return identifier if split_name(identifier) == [identifier] else quoted(identifier)
 
 
-def refuse_taken(catalog: Catalog, schema: str, table: str, replace: bool) -> None:
+def refuse_taken(catalog: Catalog, schema: str, table: str, replace: bool, kind: str = "ANONYMIZED TABLE") -> None:
     """Raise if the name belongs to something else."""
     taken = catalog.run(
         "select 1 from (select database_name, schema_name, table_name as name from duckdb_tables() union all "
@@ -93,7 +95,11 @@ def refuse_taken(catalog: Catalog, schema: str, table: str, replace: bool) -> No
         [unquoted(catalog.database), schema, table],
     )
     if taken:
-        hint = "it is not a release, so it is not replaced: drop it first" if replace else "drop it or replace it"
+        hint = (
+            "it is not a release, so it is not replaced: drop it first"
+            if replace
+            else f"drop it, or use {replacing(kind)}"
+        )
         raise CatalogError(f"'{table}' already exists; {hint}")
 
 

@@ -182,6 +182,17 @@ def labels_without_rows(catalog: Catalog, release: str, rows: int) -> list[str]:
     return [column for (column,) in found]
 
 
+def column_losses(catalog: Catalog, release: str) -> dict[str, float]:
+    """What each column of a stored release lost, the most first."""
+    labels = f"(select * from {catalog.schema}.release_labels where release = $1)"
+    return dict(catalog.run(losses_sql(labels), [release]))
+
+
+def losses_sql(labels: str) -> str:
+    """What each column lost, over the labels that were released; the most first."""
+    return f"select attribute, sum(rows * ncp) / sum(rows) as loss from {labels} group by attribute order by 2 desc, 1"
+
+
 def keep_measures(catalog: Catalog, release: str, parts: Mapping[str, str]) -> None:
     """Keep the relations that the measures of a release are computed from, for anon.utility."""
     for part, measured in parts.items():

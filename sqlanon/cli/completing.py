@@ -46,7 +46,7 @@ class Completer:
         catalog = self._catalog()
         keywords = ours | {word for kind, word in catalog if kind == "keyword"}
         known = [word for kind, word in catalog if kind != "keyword"]
-        known += [*OPTIONS, *PARAMETERS, *sorted(keywords), ".quit"]
+        known += [*OPTIONS, *PARAMETERS, *sorted(keywords), ".help", ".quit", ".schema", ".tables"]
         folded = text.lower()
         found = dict.fromkeys(word for word in known if word.lower().startswith(folded) and word.lower() != folded)
         return [word.lower() if word in keywords and text.islower() else word for word in found]

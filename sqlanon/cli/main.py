@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Container, Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import sqlanon
 
@@ -14,6 +15,10 @@ COMMANDS = {
     "demo": (
         "show a table before and after, with proof and loss",
         "sqlanon demo",
+    ),
+    "wizard": (
+        "go from a file to a release, a policy and a report by questions with proposed answers",
+        "sqlanon wizard people.csv",
     ),
     "detect": (
         "show which columns and combinations single people out, and suggest a role for each column",
@@ -42,6 +47,14 @@ COMMANDS = {
     "report": (
         "write one HTML file about a release or any table: what holds, what was lost, what is not protected",
         "sqlanon report patients_public --db hospital.duckdb -o report.html",
+    ),
+    "explain": (
+        "show why a stored release lost what it lost, and what would lose less",
+        "sqlanon explain patients_public --db hospital.duckdb",
+    ),
+    "diff": (
+        "show what two policies or two stored releases differ in: columns, options, loss, risk and rows",
+        "sqlanon diff last_year.toml this_year.toml",
     ),
     "refresh": (
         "bring a stored view up to date with its source",
@@ -84,8 +97,8 @@ COMMANDS = {
         "sqlanon studio hospital.duckdb",
     ),
     "methods": (
-        "list the clustering methods and their parameters",
-        "sqlanon methods",
+        "list the clustering methods, or show one with its own parameters",
+        "sqlanon methods kacpc",
     ),
     "completion": (
         "print a completion script for your shell",
@@ -97,7 +110,7 @@ FIRST = """\
 sqlanon {version} anonymizes tables inside DuckDB, and checks tables that were anonymized elsewhere.
 
   1. see it             sqlanon demo
-  2. look at a table    sqlanon detect people.csv
+  2. be asked           sqlanon wizard people.csv
   3. anonymize it       sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
   4. check the file     sqlanon check people_public.csv --quasi age,zip,sex --k 5
   5. show it to others  sqlanon report people_public.csv --quasi age,zip,sex --k 5 -o report.html
@@ -116,9 +129,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(import_module("sqlanon.cli.commands").carry_out(parsed.command, parsed))
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in two lines, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """What is wrong, and where the help is; exit 2."""
+        self.exit(2, f"sqlanon: {message[:1].upper()}{message[1:]}\nFor all options: {self.prog} --help\n")
+
+
 def parser(wanted: Container[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """The parser of all commands, where those that are wanted know their arguments."""
-    main_parser = argparse.ArgumentParser(
+    main_parser = Parser(
         prog="sqlanon",
         description="Anonymize tables inside DuckDB, and check tables that were anonymized elsewhere.",
         epilog="First steps: sqlanon demo",

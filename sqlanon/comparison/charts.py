@@ -1,6 +1,6 @@
 """Three charts of a comparison: loss against k, loss against time, and the frontier of risk and utility.
 
-Needs matplotlib: pip install 'sqlanon[report]'. The best few methods have a color and a marker, distinguished by people
+By matplotlib. The best few methods have a color and a marker, distinguished by people
 who do not see red and green; the rest are gray, and all are named where they stand.
 """
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sqlanon import wording
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
 from sqlanon.disclosure.dealing import exchange
@@ -49,6 +50,15 @@ class Attack:
     promise: float | None
     verdict: str
 
+    @property
+    def told(self) -> list[str]:
+        """A line of the table in words."""
+        what = f"{self.attack}{f' of {self.column}' if self.column else ''}"
+        return [what, self.verdict, *map(wording.percent, (self.got, self.chance, self.promise))]
+
+
+HEADER = ("attack", "verdict", "got", "by chance", "promised")
+
 
 @dataclass(frozen=True)
 class Attacks:
@@ -65,6 +75,19 @@ class Attacks:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"release": self.release, "holds": self.holds, "attacks": [asdict(row) for row in self.rows]}
+
+    @property
+    def verdict(self) -> str:
+        """In a line: holds or BROKEN, and which attacks nothing is promised against."""
+        found = dict.fromkeys(row.attack for row in self.rows if row.verdict == "open")
+        still = f"; {len(found)} open, which nothing is promised against: {', '.join(found)}" if found else ""
+        return f"{'holds' if self.holds else 'BROKEN'}{still}"
+
+    def __str__(self) -> str:
+        return f"{self.release}: {self.verdict}\n{wording.table_text(HEADER, [row.told for row in self.rows])}"
+
+    def _repr_html_(self) -> str:
+        return wording.table_html(f"{self.release}: {self.verdict}", HEADER, [row.told for row in self.rows])
 
     def sql(self) -> str:
         """A query that answers with a row per attack."""

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from sqlanon import wording
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.frames import catalog_name, registered
 from sqlanon.engine.names import resolve, temporary_of
@@ -91,6 +92,9 @@ class Found:
     unique_rows: float | None
 
 
+HEADER = ("column", "role", "unique rows", "values", "why")
+
+
 @dataclass(frozen=True)
 class Detection:
     """What was found in a table: a role for each column, and the smallest sets that single people out."""
@@ -131,6 +135,23 @@ class Detection:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
+
+    @property
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (", ".join(f.columns), f.role or "together", wording.percent(f.unique_rows), f"{f.distinct:,}", f.reason)
+            for f in (*self.columns, *self.sets)
+        ]
+
+    def __str__(self) -> str:
+        return f"{self._title}\n{wording.table_text(HEADER, self._rows)}"
+
+    def _repr_html_(self) -> str:
+        return wording.table_html(self._title, HEADER, self._rows)
+
+    @property
+    def _title(self) -> str:
+        return f"{wording.plural(self.rows, 'row')}, suggested roles"
 
     def sql(self) -> str:
         """A query that answers with what was found, a row per column and then a row per set."""

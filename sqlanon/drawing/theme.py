@@ -45,4 +45,4 @@ def require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise SqlanonError("Pictures need matplotlib: pip install 'sqlanon[report]'") from None
+        raise SqlanonError("Pictures need matplotlib: pip install matplotlib") from None

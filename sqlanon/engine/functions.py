@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlanon.engine.arrays import chunks, column, deals_of, lists_of, matrix, problem_of, ranges_of, released_rows
-from sqlanon.errors import InterruptedRunError, SqlanonError
+from sqlanon.errors import SQL_FUNCTION, InterruptedRunError, SqlanonError, read_in
 from sqlanon.keys import DIGITS, key_of_token
 from sqlanon.progress.run import Run, interruptible
 from sqlanon.udfs.evaluate.bounds import lower_bounds
@@ -131,4 +131,7 @@ class Cores:
 
     def _run_of(self, request: Request) -> Run:
         """The run that a request belongs to; one of its own where nobody wants to hear of it, which Ctrl-C ends."""
-        return self.runs.get(request.run or "") or interruptible(Run())
+        if (found := self.runs.get(request.run or "")) is not None:
+            return found
+        with read_in(SQL_FUNCTION):
+            return interruptible(Run())

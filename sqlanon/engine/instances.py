@@ -32,7 +32,7 @@ from sqlanon.engine.functions import (
     shuffle,
 )
 from sqlanon.engine.session import run, translate_errors
-from sqlanon.errors import CatalogError, SqlanonError
+from sqlanon.errors import SQL_FUNCTION, CatalogError, SqlanonError, read_in
 from sqlanon.keys import lent, token_of
 from sqlanon.progress.run import Run, watch_interrupts
 from sqlanon.sqltext import fresh_name, name
@@ -101,7 +101,7 @@ class Instance:
         def plan(database: str, schema: str, request: str) -> str:
             watch_interrupts()
             try:
-                with translate_errors(), self._cursor() as con:
+                with read_in(SQL_FUNCTION), translate_errors(), self._cursor() as con:
                     run(con, f"use {name(database)}.{name(schema)}")
                     return planner(con, request)
             except SqlanonError as problem:

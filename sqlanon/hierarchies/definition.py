@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlanon.errors import HierarchyError
+from sqlanon.errors import HierarchyError, in_words
 from sqlanon.hierarchies.rules import Rule
 
 WAYS = ("csv", "table", "edges", "query", "rows", "intervals", "prefix", "dates", "flat")
 """The ways to make a hierarchy, of which one is chosen."""
 BOUNDS = ("anchor", "below", "above")
 """What goes with intervals."""
+
+
+def _on() -> str:
+    return in_words(python="on='table.column'", sql="ON table.column", command="--on table.column")
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,9 @@ class Definition:
         if given and self.intervals is None:
             raise HierarchyError(f"{', '.join(given)} goes with intervals, not with {chosen[0]}")
         if self.flat and self.on is None:
-            raise HierarchyError("A flat hierarchy needs its column: on='table.column'")
+            raise HierarchyError(f"A flat hierarchy needs its column: {_on()}")
         if self.on is not None and self.rule is None:
-            raise HierarchyError(f"on='table.column' goes with intervals, prefix, dates or flat, not with {chosen[0]}")
+            raise HierarchyError(f"{_on()} goes with intervals, prefix, dates or flat, not with {chosen[0]}")
 
     @property
     def rule(self) -> Rule | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlanon.errors import PolicyError, not_one_of
-from sqlanon.families import BEYOND, TypeFamily, distance_sql, type_family
+from sqlanon.errors import PolicyError, call, in_words, not_one_of, option
+from sqlanon.families import BEYOND, DATE, TIMESTAMP, TypeFamily, distance_sql, type_family
 from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.pipeline import cells
 from sqlanon.pipeline.source import Source
 from sqlanon.policy import grid
 from sqlanon.policy.grid import Width
+from sqlanon.policy.limits import UNITS, Limit, widths_of
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import Cte, fold, literal, name, render
 
@@ -37,6 +38,8 @@ class Attribute:
     as_columns: bool = False
     is_snapped: bool = False
     width: Width | None = None
+    limits: tuple[int | None, int | None] | None = None
+    """The finest and the coarsest level that may be released, each if there is one."""
 
     @property
     def is_range(self) -> bool:
@@ -167,6 +170,8 @@ class Attribute:
             return render("steps/print/labels_cells.sql", **fragments, **ends, cells=drawn)
         if self.is_range:
             return render("steps/print/labels_values.sql", **fragments, separator=literal(self.family.separator))
+        if self.limits is not None and self.limits[0]:
+            fragments["nodes"] = f"(from {self.nodes} where level >= {self.limits[0]})"
         return render("steps/print/labels_nodes.sql", **fragments)
 
     def guards(self, table: str) -> list[Guard]:
@@ -180,10 +185,16 @@ class Attribute:
         if self.is_stored:
             assert self.hierarchy is not None
             gaps = f" of the values of column '{shown}' are not in hierarchy '{self.hierarchy.name}': "
-            look = f"see them with FROM anon.hierarchy_gaps('{table}', '{shown}', '{self.hierarchy.name}')."
+            look = f"see them with {_gaps(table, shown, self.hierarchy.name)}."
             missing = f"count(distinct {self.value}) filter (where {self.rank} is null)"
             guards.append((missing, " > 0", f"{{count}} || {literal(gaps + look)}"))
         return guards
+
+
+def _gaps(table: str, column: str, hierarchy: str) -> str:
+    """How to see which values a hierarchy does not have."""
+    query = f"FROM anon.hierarchy_gaps('{table}', '{column}', '{hierarchy}')"
+    return in_words(python=query, sql=query, command=call("hierarchy_gaps", table, column, hierarchy))
 
 
 def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Attribute, ...]:
@@ -202,6 +213,9 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
             hierarchy = None if wanted is None else named_hierarchy(wanted, by_name)
         else:
             hierarchy = by_name.get(fold(column))
+        limit = policy.limits.get(asked)
+        if limit is not None and hierarchy is None:
+            hierarchy = _implied(column, family, limit)
         if hierarchy and hierarchy.rule:
             hierarchy.rule.check(column, family, hierarchy.name)
         if policy.ranges == "snapped" and hierarchy is None and source.types[column] in BEYOND:
@@ -229,9 +243,39 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
                 as_columns=policy.ranges == "columns" and policy.represent == "closure",
                 is_snapped=policy.ranges == "snapped",
                 width=width,
+                limits=None if limit is None or hierarchy is None else _levels(column, family, hierarchy, limit),
             )
         )
     return tuple(attributes)
+
+
+def _implied(column: str, family: TypeFamily, limit: Limit) -> Hierarchy:
+    """The hierarchy of a column that has limits and none of its own."""
+    if family in (DATE, TIMESTAMP):
+        return Hierarchy(column, Rule("dates"))
+    if family.is_ordered:
+        return Hierarchy(column, Rule.intervals(widths_of(column, limit)))
+    raise PolicyError(
+        f"limits names '{column}', which is {family.name} without a hierarchy: make one, and name it by "
+        f"{option('hierarchies', {column: 'NAME'})}"
+    )
+
+
+def _levels(column: str, family: TypeFamily, hierarchy: Hierarchy, limit: Limit) -> tuple[int | None, int | None]:
+    """A limit as levels: what a width or a part of a date is in the hierarchy."""
+    rule = hierarchy.rule
+    named: dict[float | str, int] = {}
+    if rule is not None and rule.kind == "dates":
+        named = {unit: level for level, unit in enumerate(UNITS, 1 if family is TIMESTAMP else 0)}
+    elif rule is not None and rule.kind == "intervals":
+        named = {width: level for level, width in enumerate(rule.settings["widths"], 1)}
+    found = []
+    for end in (limit.get("finest"), limit.get("coarsest")):
+        level = named.get(end, end) if end is not None else None
+        if isinstance(level, str) or (isinstance(level, float) and not level.is_integer()):
+            raise PolicyError(f"limits: '{column}' has no level '{end}' in its hierarchy '{hierarchy.name}'")
+        found.append(None if level is None else int(level))
+    return found[0], found[1]
 
 
 def named_hierarchy(wanted: str, by_name: dict[str, Hierarchy]) -> Hierarchy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sqlanon.errors import option_name
 from sqlanon.pipeline.encode import Columns, comma
 from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import literal, render
@@ -24,7 +25,7 @@ def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> st
         uniques.append(f"count(distinct {kept[column]}) as {distinct}")
         message = literal(
             f"Kept column '{column}' is nearly unique, so it identifies people. Leave it out, "
-            f"or name it in unsafe_keep if that is meant."
+            f"or name it in {option_name('unsafe_keep')} if that is meant."
         )
         conditions.append(f"when 2 * {distinct} > total then {message}")
     if policy.entity is not None:

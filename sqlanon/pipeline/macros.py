@@ -130,6 +130,23 @@ PLANNED = (
         {"t": None},
     ),
     Planned(
+        "explain",
+        "sqlanon_explain",
+        "A row is a reason for what a stored release lost: the loss of a column; what the others would lose without "
+        "it, or all with it one level coarser from the start, with 1% or 5% of the rows suppressed or with the next "
+        "smaller k, by a quick search that loss and would_be are both of; and the columns that make the widest classes "
+        "wide. It reads the source, which must be as it was, and shows no values. The counting happens while this "
+        "query is bound.",
+        {"release": None},
+    ),
+    Planned(
+        "diff",
+        "sqlanon_diff",
+        "A row is something in which two stored releases differ, as text: the role of a column, an option, rows, "
+        "classes, risk, the loss of all columns and of each.",
+        {"first": None, "second": None},
+    ),
+    Planned(
         "status",
         "sqlanon_status",
         "A row is a stored release, or the one that is named: where it is from, its version, when it was made and "

@@ -122,6 +122,8 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
         refine=policy.refine,
         forming=policy.forming,
         block_size=policy.block_size,
+        limits=tuple(attribute.limits for attribute in reading.attributes) if policy.limits else (),
+        names=tuple(attribute.column for attribute in reading.attributes) if policy.limits else (),
         run=run,
     )
 

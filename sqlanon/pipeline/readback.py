@@ -68,8 +68,8 @@ def label_names(attributes: tuple[Attribute, ...]) -> str:
     return ", ".join(a.labels for a in attributes)
 
 
-def is_suppressed_sql(attributes: tuple[Attribute, ...]) -> str:
-    return " and ".join(f"coalesce({a.labels} = '*', false)" for a in attributes)
+def is_suppressed_sql(attributes: tuple[Attribute, ...], prefix: str = "") -> str:
+    return " and ".join(f"coalesce({prefix}{a.labels} = '*', false)" for a in attributes)
 
 
 def known(attribute: Attribute) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlanon.errors import PolicyError, did_you_mean, not_one_of
+from sqlanon.errors import PolicyError, did_you_mean, not_one_of, option
 from sqlanon.policy import toml, words
 from sqlanon.policy.grid import Width
 from sqlanon.policy.kinds import Kind, kind_of
@@ -33,6 +33,7 @@ from sqlanon.policy.validation import (
     check_population,
     column_names,
     grid_of,
+    limits_of,
     per_column,
     refuse_two_roles,
     whole_number,
@@ -77,6 +78,10 @@ class Policy:
     ranges: 'text' releases numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
         with ends on a grid, which show no person's value.
     grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
+    limits: column → {'finest': ..., 'coarsest': ...}, or one value for a fixed level: the levels of its hierarchy (0 is
+        the value itself) that may be released, or for numbers without one the widths of intervals, for dates 'month',
+        'year' and so on. Rows that cannot keep them are suppressed within max_suppression, or an error says which
+        limit is in the way. With all levels fixed it is the same transformation for next year's table.
     represent: 'closure' releases what covers a class, 'center' its mean, median or most frequent value.
     population: a table or query of everybody who might be in the source, with the same quasi-identifiers as raw
         values. k then counts the people of the population whom a released class covers (k-map), not its rows.
@@ -123,6 +128,7 @@ class Policy:
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "text"
     grid: Mapping[str, Width] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
     represent: str = "closure"
     population: str | None = None
     max_suppression: float | None = None
@@ -141,7 +147,9 @@ class Policy:
         if self.seed is not None:
             object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
         if not self.quasi:
-            raise PolicyError("quasi is empty: name the columns that could identify a person, quasi = ['age', 'zip']")
+            raise PolicyError(
+                f"quasi is empty: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+            )
         if len(self.quasi) > MOST_QUASI:
             raise PolicyError(
                 f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: so many together leave next to "
@@ -170,7 +178,7 @@ class Policy:
             if owners and self.method not in owners:
                 listed = ", ".join(owners)
                 raise PolicyError(
-                    f"'{parameter}' is an option of {listed}, not of {self.method}: method = '{owners[0]}'"
+                    f"'{parameter}' is an option of {listed}, not of {self.method}: {option('method', owners[0])}"
                 )
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
         object.__setattr__(self, "max_suppression", MAX_SUPPRESSION.check(self.max_suppression))
@@ -184,6 +192,7 @@ class Policy:
         object.__setattr__(self, "hierarchies", bound)
         object.__setattr__(self, "weights", per_column(self, "weights", self.weights))
         object.__setattr__(self, "grid", grid_of(self))
+        object.__setattr__(self, "limits", limits_of(self))
         for column, hierarchy in self.hierarchies.items():
             if hierarchy is not None and not isinstance(hierarchy, str):
                 raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
@@ -191,7 +200,7 @@ class Policy:
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
                 raise PolicyError(f"weights: '{column}' must have a number above 0")
 
-        for mapping in ("hierarchies", "weights", "grid", "parameters"):
+        for mapping in ("hierarchies", "weights", "grid", "limits", "parameters"):
             object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
 
     @property
@@ -224,19 +233,22 @@ class Policy:
         """A policy from flat options, as SQL, statements, TOML and Python all give them. None means not given."""
         given: dict[str, Any] = {}
         parameters: dict[str, Any] = {}
-        for option, value in options.items():
-            folded = option.lower()
+        for given_name, value in options.items():
+            folded = given_name.lower()
             if folded not in OPTIONS and folded not in PARAMETERS:
                 everything = [*OPTIONS, *PARAMETERS]
                 raise PolicyError(
-                    f"Unknown option '{option}' (options: {', '.join(everything)}).{did_you_mean(option, everything)}"
+                    f"Unknown option '{given_name}' (options: {', '.join(everything)})."
+                    f"{did_you_mean(given_name, everything)}"
                 )
             if value is not None:
                 if folded in given or folded in parameters:
                     raise PolicyError(f"Option '{folded}' is given twice")
                 (given if folded in OPTIONS else parameters)[folded] = value
         if "quasi" not in given:
-            raise PolicyError("quasi is missing: name the columns that could identify a person, quasi = ['age', 'zip']")
+            raise PolicyError(
+                f"quasi is missing: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+            )
         return cls(**given, parameters=parameters)
 
     def options(self) -> dict[str, Any]:

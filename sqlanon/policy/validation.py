@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option, option_name
 from sqlanon.policy.grid import Width, width_of
+from sqlanon.policy.limits import Limit, limit_of
 from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES
 from sqlanon.sqltext import fold
 from sqlanon.udfs.method import MEASURES
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
 
 
 def column_names(role: str, given: Any) -> tuple[str, ...]:
-    """A role's column names, each once whatever its case."""
-    listed = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    """A role's column names, each once whatever its case. One text may name several: age,sex. Double quotes protect a
+    comma, and so does a list."""
+    if isinstance(given, str):
+        given = [part.strip() for part in next(csv.reader([given], skipinitialspace=True), []) if part.strip()]
+    listed = tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(column, str) for column in listed):
         raise PolicyError(f"{role} must be a list of column names")
     seen: dict[str, str] = {}
@@ -47,7 +52,7 @@ def check_entity(policy: Policy) -> None:
     if policy.entity is None:
         return
     if not isinstance(policy.entity, str):
-        raise PolicyError("entity must be a column's name: entity = 'patient_id'")
+        raise PolicyError(f"entity must be a column's name: {option('entity', 'patient_id')}")
     for role in ("quasi", "sensitive"):
         if fold(policy.entity) in map(fold, getattr(policy, role)):
             raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {role}")
@@ -70,10 +75,10 @@ def check_linked(policy: Policy) -> None:
         "time_budget": policy.parameters.get("time_budget") is not None,
         "objective": policy.parameters.get("objective") != METHODS[DEFAULT_METHOD].check({})["objective"],
     }
-    for option, is_given in refused.items():
+    for other, is_given in refused.items():
         if is_given:
             raise PolicyError(
-                f"linked cannot be combined with {option}: it groups people by a method of its own, and row_price says "
+                f"linked cannot be combined with {other}: it groups people by a method of its own, and row_price says "
                 f"what dropping a row may cost"
             )
     if policy.row_order is None:
@@ -86,14 +91,16 @@ def check_linked(policy: Policy) -> None:
 
 def check_models(policy: Policy) -> None:
     """What is required of sensitive columns: values in their ranges, and a column to ask it of."""
-    for option in ASKED:
-        object.__setattr__(policy, option.name, option.check(getattr(policy, option.name)))
+    for asked in ASKED:
+        object.__setattr__(policy, asked.name, asked.check(getattr(policy, asked.name)))
     if (policy.recursive_l is None) != (policy.recursive_c is None):
-        raise PolicyError("recursive_l and recursive_c go together: recursive_l = 3, recursive_c = 2")
+        raise PolicyError(
+            f"recursive_l and recursive_c go together: {option('recursive_l', 3)} and {option('recursive_c', 2)}"
+        )
     if policy.sees_sensitive and not policy.sensitive:
-        given = (f"{option} = '{policy.parameters[option]}'" for option in MEASURES if option in policy.parameters)
+        given = (option(measure, policy.parameters[measure]) for measure in MEASURES if measure in policy.parameters)
         what = next(iter(policy.models), None) or next(given)
-        raise PolicyError(f"{what} needs a sensitive column: sensitive = ['diagnosis']")
+        raise PolicyError(f"{what} needs a sensitive column: {option('sensitive', ['diagnosis'])}")
 
 
 def check_method(policy: Policy) -> None:
@@ -106,11 +113,11 @@ def check_method(policy: Policy) -> None:
     if method.is_exact:
         if len(policy.sensitive) != 1:
             raise PolicyError(
-                f"{method.name} needs exactly one sensitive column, such as sensitive = ['diagnosis']; "
+                f"{method.name} needs exactly one sensitive column, such as {option('sensitive', ['diagnosis'])}; "
                 f"{len(policy.sensitive)} are named"
             )
         if policy.l is None or policy.l < 2 or policy.l != int(policy.l):
-            raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as l = 2")
+            raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as {option('l', 2)}")
         if others := [model for model in policy.models if model != "l"]:
             raise PolicyError(f"{method.name} enforces l and no other model. Leave out {', '.join(others)}")
         if policy.ranges != "text":
@@ -141,11 +148,11 @@ def check_population(policy: Policy) -> None:
     if not isinstance(policy.population, str) or not policy.population.strip():
         raise PolicyError(f"population is {policy.population!r}; it must be a table's name or a query")
     refused = {
-        "method": METHODS[policy.method].draws_in_secret and f"method = '{policy.method}'",
+        "method": METHODS[policy.method].draws_in_secret and option("method", policy.method),
         "models": policy.sees_sensitive and "a model of sensitive columns",
         "max_suppression": policy.max_suppression is not None and "max_suppression",
         "entity": policy.entity is not None and "entity",
-        "represent": policy.represent == "center" and "represent = 'center'",
+        "represent": policy.represent == "center" and option("represent", "center"),
     }
     if given := [what for what in refused.values() if what]:
         raise PolicyError(f"population cannot be combined with {given[0]}, because a class may be a single row")
@@ -161,10 +168,25 @@ def refuse_two_roles(policy: Policy) -> None:
 
 def grid_of(policy: Policy) -> dict[str, Width]:
     if policy.ranges == "snapped" and policy.represent == "center":
-        raise PolicyError("ranges = 'snapped' cannot be combined with represent = 'center'")
+        raise PolicyError(f"{option('ranges', 'snapped')} cannot be combined with {option('represent', 'center')}")
     if policy.grid and policy.ranges != "snapped":
-        raise PolicyError("grid needs ranges = 'snapped'")
+        raise PolicyError(f"grid needs {option('ranges', 'snapped')}")
     return {column: width_of(column, width) for column, width in per_column(policy, "grid", policy.grid).items()}
+
+
+def limits_of(policy: Policy) -> dict[str, Limit]:
+    limits = per_column(policy, "limits", policy.limits)
+    method = METHODS[policy.method]
+    refused = {
+        "method": (method.is_exact or not method.is_homogeneous) and option("method", policy.method),
+        "population": policy.population is not None and option_name("population"),
+        "represent": policy.represent == "center" and option("represent", "center"),
+        "entity": policy.entity is not None and option_name("entity"),
+        "grid": any(column in policy.grid for column in limits) and option_name("grid"),
+    }
+    if limits and (given := [what for what in refused.values() if what]):
+        raise PolicyError(f"{option_name('limits')} cannot be combined with {given[0]}")
+    return {column: limit_of(column, limit) for column, limit in limits.items()}
 
 
 def per_column(policy: Policy, option: str, given: Any, others: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlanon.udfs.models import MODELS
 from sqlanon.wording import listed
@@ -41,6 +41,9 @@ def policy_in_words(policy: Policy) -> list[str]:
     bound = [f"{column} by {hierarchy}" for column, hierarchy in policy.hierarchies.items() if hierarchy]
     if bound:
         told.append(f"Generalized by a hierarchy: {listed(bound)}.")
+    limits = [f"{column} {_limit(limit)}" for column, limit in policy.limits.items()]
+    if limits:
+        told.append(f"Levels or widths that may be released: {listed(limits)}.")
     weights = [f"{column} {weight:g}" for column, weight in policy.weights.items() if weight != 1]
     if weights:
         told.append(f"Weights of columns in the loss, where not 1: {listed(weights)}.")
@@ -60,6 +63,14 @@ def asked_in_words(policy: Policy) -> list[str]:
     if policy.sensitive:
         told.append(f"{listed(policy.sensitive)} {_is(policy.sensitive)} sensitive.")
     return told + _models(policy)
+
+
+def _limit(limit: Mapping[str, Any]) -> str:
+    finest, coarsest = limit.get("finest"), limit.get("coarsest")
+    if finest == coarsest:
+        return f"always {finest}"
+    ends = [f"{finest} at the finest" if finest is not None else "", f"{coarsest} at the coarsest" if coarsest else ""]
+    return ", ".join(end for end in ends if end)
 
 
 def _models(policy: Policy) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
+from sqlanon import wording
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
@@ -16,6 +17,8 @@ from sqlanon.pipeline.promises import equal_rows
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import name, names
+
+HEADER = ("", "reached", "required")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,26 @@ class Check:
         if self.linked_k is None and not self.is_linked:  # nothing was said about people
             del plain["linked_k"], plain["is_linked"]
         return plain
+
+    @property
+    def _facts(self) -> list[tuple[str, str, str]]:
+        """What was counted and what was required, a row each."""
+        told = [("k", "-" if self.k is None else f"{self.k:,}", f"{self.asked_k:,}")]
+        for model, by_column in self.reached.items():
+            asked = f"{self.asked[model]:g}" if model in self.asked else "-"
+            told += [(f"{model} in {c}", "-" if v is None else f"{v:.4g}", asked) for c, v in by_column.items()]
+        return told
+
+    @property
+    def _title(self) -> str:
+        rows, classes = wording.plural(self.rows, "row"), wording.plural(self.classes, "class", "classes")
+        return f"{'holds' if self.holds else 'BROKEN'}: {rows} in {classes}"
+
+    def __str__(self) -> str:
+        return f"{self._title}\n{wording.table_text(HEADER, self._facts)}"
+
+    def _repr_html_(self) -> str:
+        return wording.table_html(self._title, HEADER, self._facts)
 
 
 @translate_errors()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.names import resolve
-from sqlanon.errors import BrokenPromiseError
+from sqlanon.errors import BrokenPromiseError, in_words, option
 from sqlanon.pipeline.models import asked_of, homogeneous_sql, sensitive_of
 from sqlanon.pipeline.promises import GROUP, TIED, Promise, listed_sql
 from sqlanon.pipeline.proof import Proof
@@ -48,7 +48,10 @@ def warn_of_homogeneous(
     release's classes are named: a log is not the place for their values."""
     for column in sensitive:
         asked = ", ".join(literal(argument) for argument in (release, list(promise.printed), column))
-        look = f", see FROM anon.model_violations({asked}, 'distinct_l', 2)" if release is not None else ""
+        query = f"FROM anon.model_violations({asked}, 'distinct_l', 2)"
+        look = in_words(python=f'con.sql("{query}")', sql=query, command=f"sqlanon shell: {query}")
+        look = f". To see them: {look}" if release is not None else ""
+        look = f"{look}. To prevent this: {option('l', 2)}"
         ((classes, rows),) = catalog.run(homogeneous_sql(table, promise.printed, column))
         if classes:
             log.warning(

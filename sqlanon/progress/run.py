@@ -15,7 +15,7 @@ from contextvars import ContextVar, Token
 from typing import Any
 from weakref import WeakSet
 
-from sqlanon.errors import InterruptedRunError, TimeLimitError
+from sqlanon.errors import InterruptedRunError, TimeLimitError, read_in, reader
 from sqlanon.sqltext import fresh_name
 
 Listener = Callable[[str, int, int, dict[str, float]], None]
@@ -45,6 +45,8 @@ class Run:
         """Was a core stopped by the limit?"""
         self.findings: dict[str, Any] = {}
         """What the core reported beside its groups."""
+        self.reader = reader()
+        """Where its messages are read: cores run in other threads."""
         self._is_cancelled = False
         self._token: Token[Run | None] | None = None
         if threading.current_thread() is threading.main_thread():
@@ -103,7 +105,8 @@ class Run:
             self.tell(method, done, total, facts)
 
         try:
-            yield report
+            with read_in(self.reader):
+                yield report
         finally:
             for run in self.chain:
                 run.seconds += time.monotonic() - start

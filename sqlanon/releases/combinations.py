@@ -21,7 +21,7 @@ from sqlanon.catalog.releases import Stored, stored_releases
 from sqlanon.engine.frames import FRAME
 from sqlanon.engine.names import base_tables, resolve
 from sqlanon.engine.session import DatabaseError, temporary, translate_errors, unwrap
-from sqlanon.errors import BrokenPromiseError, SqlanonError
+from sqlanon.errors import BrokenPromiseError, SqlanonError, call, option
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
@@ -160,8 +160,8 @@ def check_combinations(
             f"{found.people:,} people with fewer than k = {found.k} rows, somebody with {found.k_together}"
         )
         if policy.strict:
-            raise BrokenPromiseError(f"{message}. strict is set, so nothing was stored")
-        log.warning("%s. For details: FROM anon.audit(...)", message)
+            raise BrokenPromiseError(f"{message}. {option('strict')} is set, so nothing was stored")
+        log.warning("%s. For details: %s", message, call("audit", source))
 
 
 def _readers(catalog: Catalog, source: str) -> list[Stored]:

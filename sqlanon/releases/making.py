@@ -30,9 +30,11 @@ from sqlanon.privacy.proof import entity_of, prove, warn_of_homogeneous, with_se
 from sqlanon.progress import bars
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import Predecessor, check_combinations, predecessor
+from sqlanon.releases.explaining import notes_of
 from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.release import Release
+from sqlanon.releases.starting import begun
 from sqlanon.releases.storing import store
 from sqlanon.releases.texts import use_suggestions, warn_of_text
 
@@ -42,7 +44,7 @@ KINDS = ("table", "view")
 
 def anonymize(
     con: Any,
-    source: Any,
+    source: Any = None,
     quasi: Any = None,
     k: int | None = None,
     *,
@@ -56,13 +58,13 @@ def anonymize(
 ) -> Release:
     """Anonymize a table, query or frame and return the verified release.
 
-    `source` is a table's name, a SELECT, or a frame: pandas, polars, Arrow, ibis or a DuckDB relation. The policy is
-    given as options (quasi, k, method, sensitive, keep, hierarchies, weights, ranges, seed and the method's own
-    parameters) or as a Policy. With a `name` the release is stored in the database, as a table or as a view over a
-    stored table, with an entry in `anon.releases`; without one it lives in a temporary table of this connection.
-    `key` is for `pseudonymize`; without one it is that of `sqlanon.set_key` or of the environment. `suggest` drafts a
-    hierarchy for each text column that has none, stores it under the column's name and uses it.
+    `source` is a table's name, a SELECT, or a frame: pandas, polars, Arrow, ibis or a DuckDB relation;
+    `anonymize(frame, quasi, k)` needs no connection. The policy is given as options (quasi, k, method, sensitive, keep,
+    hierarchies and so on, and the method's own parameters) or as a Policy. With a `name` the release is stored, as a
+    table or a view, with an entry in `anon.releases`; otherwise it is a temporary table. `key` is for `pseudonymize`.
+    `suggest` drafts a hierarchy for each text column that has none, stores it under the column's name and uses it.
     """
+    con, source, quasi, k = begun(con, source, quasi, k, name)
     given = {option: value for option, value in {"quasi": quasi, "k": k, **options}.items() if value is not None}
     policy = _policy_of(policy, given)
     if kind not in KINDS:
@@ -98,6 +100,8 @@ def anonymize(
         measured=made.measured,
         learned=own.findings,
         sql=made.sql,
+        losses=made.losses,
+        notes=notes_of(making.reading),
         frame=None if isinstance(source, str) else source,
     )
 
@@ -129,6 +133,7 @@ class Made:
     sql: str
     proof: Proof
     measured: dict[str, float]
+    losses: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -167,10 +172,12 @@ class Making:
         proof = self._prove(planned, proof, held)
         tolerance = Tolerance.LACKING if self.policy.may_drop else Tolerance.EXACT
         findings = self.run.findings
-        measured = measure(self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held)
+        measured, losses = measure(
+            self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held
+        )
         self._check_combinations(held, before)
         self._register(planned, proof, measured)
-        return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured)
+        return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured, losses)
 
     @property
     def _recognized(self) -> Reading:

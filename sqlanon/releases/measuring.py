@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.releases import keep_measures
+from sqlanon.catalog.releases import keep_measures, losses_sql
 from sqlanon.engine.session import temporary
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
@@ -18,6 +18,13 @@ FROM_THE_CORE = ("information_distortion", "information_distortion_own", "lower_
 """Measures that need the groups or the tuples, which no released table shows."""
 
 
+class Measured(NamedTuple):
+    """The measures by name, and what each quasi-identifier lost."""
+
+    measures: dict[str, float]
+    losses: dict[str, float]
+
+
 def measure(
     catalog: Catalog,
     reading: Reading,
@@ -26,7 +33,7 @@ def measure(
     findings: Mapping[str, Any],
     tolerance: Tolerance,
     held: Held | None = None,
-) -> dict[str, float]:
+) -> Measured:
     """Measure the rows of a release against what it was made from; the parts of a named one go into the catalog."""
     policy = reading.policy
     is_apart = policy.kind.prints_exact  # no row is released with its sensitive value
@@ -39,11 +46,13 @@ def measure(
         if found:
             parts["others"] = f"(from {parts['others']} union all values {', '.join(found)})"
         rows = catalog.run(f'select measure, "column", value from ({measures_sql(parts, str(policy.k))})')
+        losses = dict(catalog.run(losses_sql(parts["labels"])))
         if name is not None:
             keep_measures(catalog, name, parts)
     is_single = len(policy.sensitive) == 1
-    return {
+    measures = {
         measure if column is None or is_single else f"{measure}({column})": value
         for measure, column, value in rows
         if value is not None
     }
+    return Measured(measures, losses)

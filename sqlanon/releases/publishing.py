@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlanon.engine.files import ABOUT, FORMATS, Tables, defused, put, read, write_csv, write_duckdb, write_parquet
 from sqlanon.engine.session import Session, is_in_transaction, run, translate_errors
-from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError
+from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, replacing
 from sqlanon.sqltext import fold, is_path
 
 
@@ -26,9 +26,7 @@ def refuse(con: Session, path: str | Path, replace: bool = False) -> Path:
     if target.exists() and any(Path(other).exists() and target.samefile(other) for (other,) in is_open):
         raise CatalogError(f"'{target}' is an open database: publish to another file")
     if target.is_dir() or (target.exists() and not replace):
-        raise CatalogError(
-            f"'{target}' already exists. To overwrite it, use --replace (REPLACE in SQL, replace=True in Python)"
-        )
+        raise CatalogError(f"'{target}' already exists. To overwrite it, use {replacing()}")
     if (wal := target.with_name(f"{target.name}.wal")).exists():
         raise CatalogError(f"'{wal}' exists, so '{target}' is in use or was not closed. Publish to another file")
     return target

@@ -34,7 +34,7 @@ from sqlanon.engine.instances import enlist, key_named
 from sqlanon.engine.names import resolve, snapshot
 from sqlanon.engine.patience import patient
 from sqlanon.engine.session import Session, run, temporary, transaction, translate_errors, unwrap
-from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError
+from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError, in_words
 from sqlanon.pipeline.digests import ADDED, DIGEST, Digests, with_digest
 from sqlanon.pipeline.models import asked_of
 from sqlanon.pipeline.plan import plan
@@ -79,7 +79,7 @@ def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
 
 def _refuse(catalog: Catalog, stored: Stored) -> None:
     """Raise if the release is not one that can be refreshed."""
-    again = f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}"
+    again = _again(stored)
     if stored.kind != "view":
         raise CatalogError(
             f"Release '{stored.name}' is a table, which is a snapshot. Make a view instead, or use {again}"
@@ -87,7 +87,24 @@ def _refuse(catalog: Catalog, stored: Stored) -> None:
     if (reason := unrefreshable(stored.policy, stored.source)) is not None:
         raise CatalogError(f"Release '{stored.name}' cannot be refreshed, because {reason}. Use {again}")
     if not is_still_there(catalog, stored.name):
-        raise CatalogError(f"What is called '{stored.name}' now is not the release: DROP ANONYMIZED VIEW {stored.name}")
+        raise CatalogError(f"What is called '{stored.name}' now is not the release: {_dropping(stored.name)}")
+
+
+def _dropping(name: str) -> str:
+    """How to forget the release."""
+    sql = f"DROP ANONYMIZED VIEW {name}"
+    return in_words(python=f"sqlanon.drop_release(con, {name!r})", sql=sql, command=f"{sql} in sqlanon shell")
+
+
+def _again(stored: Stored) -> str:
+    """How to make the release anew."""
+    view = ", kind='view'" if stored.kind == "view" else ""
+    flags = f"--name {stored.name}{' --view' if view else ''} --replace"
+    return in_words(
+        python=f"sqlanon.anonymize(con, ..., name={stored.name!r}{view}, replace=True)",
+        sql=f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}",
+        command=f"sqlanon anonymize {flags}",
+    )
 
 
 @dataclass(frozen=True)
@@ -115,8 +132,7 @@ class _Refresh:
         digests = recall(catalog, stored, key)
         if digests is None:
             raise CatalogError(
-                f"View '{stored.name}' was made by a version of sqlanon that could not refresh: CREATE OR REPLACE "
-                f"ANONYMIZED VIEW"
+                f"View '{stored.name}' was made by a version of sqlanon that could not refresh. Use {_again(stored)}"
             )
         found = stack.enter_context(snapshot(con, stored.source))
         digests.check(found, stored.name)
@@ -126,7 +142,7 @@ class _Refresh:
         kept = members_of(storage)
         if _differ(con, storage, kept, columns):
             raise BrokenPromiseError(
-                f"The rows of '{stored.name}' are not those that were released: CREATE OR REPLACE ANONYMIZED VIEW"
+                f"The rows of '{stored.name}' are not those that were released. Use {_again(stored)}"
             )
         people = render(
             "steps/refresh/people_and_newcomers.sql",
@@ -341,13 +357,13 @@ class _Refresh:
             self.stored.name,
             {},
             Tolerance.OLDER,
-        )
+        ).measures
         ((people,),) = run(self.con, f"select count(*) from {source}")
         unknown = labels_without_rows(self.catalog, self.stored.name, people)
         if unknown:
             raise HierarchyError(
                 f"Column '{unknown[0]}' of '{self.stored.name}' has labels that its hierarchy no longer has: "
-                f"CREATE OR REPLACE ANONYMIZED VIEW, or bring the hierarchy back"
+                f"use {_again(self.stored)}, or bring the hierarchy back"
             )
         return measured
 

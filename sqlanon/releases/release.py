@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.history import is_published, record_publication
 from sqlanon.catalog.places import SENSITIVE, key_of, sensitive_place, unquoted
-from sqlanon.catalog.releases import Version, remove, stored_names, stored_release, stored_releases
+from sqlanon.catalog.releases import Version, column_losses, remove, stored_names, stored_release, stored_releases
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Relation, Session, is_readonly, run, transaction, translate_errors, unwrap
@@ -21,6 +22,7 @@ from sqlanon.pipeline.promises import Promise, classes_of, groups_apart, promise
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.proof import entity_of, prove, with_sensitive
+from sqlanon.releases.explaining import Explanation, explain
 from sqlanon.releases.publishing import publish
 from sqlanon.releases.refresh import refresh
 from sqlanon.sqltext import name as quoted
@@ -54,6 +56,10 @@ class Release:
     measured: dict[str, float] = field(repr=False)
     learned: dict[str, Any] = field(repr=False)
     sql: str = field(repr=False)
+    losses: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """What each quasi-identifier lost, the most first."""
+    notes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Why some of them lost so much, as far as that was seen when the release was made."""
     frame: Any = field(default=None, repr=False, compare=False)
     """The frame that was anonymized, if it was one. A stored release that is opened again does not know it."""
 
@@ -185,11 +191,30 @@ class Release:
         if self.name is not None and not is_readonly(self.con, unquoted(catalog.database)):
             record_publication(catalog, self.name, file, rows)
 
-    def report(self, path: str | Path, *, curve: bool | None = None) -> Path:
-        """Write all that is to be told of the release to one HTML file, verified again; see sqlanon/reports.py."""
+    def report(
+        self,
+        path: str | Path,
+        *,
+        curve: bool | None = None,
+        author: str | None = None,
+        purpose: str | None = None,
+        recipient: str | None = None,
+        source_date: str | date | None = None,
+        published: str | Path | None = None,
+    ) -> Path:
+        """Write all that is to be told of the release to one HTML file, verified again.
+
+        The rest is written above the place to sign: who releases it, for what and to whom, of which day the source is
+        (by default that of its file), and the SHA-256 of the published file.
+        """
         from sqlanon.reporting.page import report_release
 
-        return report_release(self, path, curve)
+        paper = {"author": author, "purpose": purpose, "recipient": recipient}
+        return report_release(self, path, curve, **paper, source_date=source_date, published=published)
+
+    def explain(self) -> Explanation:
+        """Why it lost what it lost: by column, and what other requests would save; it takes the source as it was."""
+        return explain(self)
 
     def plot(self, *, dark: bool = False) -> Figure:
         """The main figure of the report: class sizes and what became of each column."""
@@ -274,6 +299,7 @@ def open_release(con: Any, name: str) -> Release:
     with translate_errors(), transaction(raw):
         catalog = Catalog.of(raw)
         found = stored_release(catalog, name)
+        losses = column_losses(catalog, found.name)
     return Release(
         con=raw,
         name=found.name,
@@ -285,6 +311,7 @@ def open_release(con: Any, name: str) -> Release:
         measured=found.metrics,
         learned=found.learned,
         sql="",
+        losses=losses,
     )
 
 

@@ -45,15 +45,15 @@ class Status:
 
 TYPES = {
     "release": "varchar",
-    "source": "varchar",
-    "kind": "varchar",
-    "version": "integer",
-    "made_at": "timestamp",
-    "refreshed_at": "timestamp",
     "rows": "bigint",
     "new_rows": "bigint",
     "deleted_rows": "bigint",
     "is_stale": "boolean",
+    "version": "integer",
+    "kind": "varchar",
+    "source": "varchar",
+    "made_at": "timestamp",
+    "refreshed_at": "timestamp",
     "note": "varchar",
 }
 
@@ -72,7 +72,7 @@ def status(con: Any, release: str | None = None, *, key: bytes | None = None) ->
 
 def status_sql(found: list[Status]) -> str:
     """A query that answers with a row per release."""
-    return f"{answer_sql(TYPES, (list(one.as_dict().values()) for one in found))} order by release"
+    return f"{answer_sql(TYPES, ([one.as_dict()[column] for column in TYPES] for one in found))} order by release"
 
 
 def _status(catalog: Catalog, stored: Stored, key: bytes | None) -> Status:

@@ -11,6 +11,8 @@ from sqlanon.pipeline.metrics import rounded
 from sqlanon.releases.release import Release
 
 TABLE = "border-collapse: collapse; text-align: left"
+MOST = 4
+"""Columns whose loss is told in a line."""
 CELL = "padding: .15em 1.2em .15em 0; text-align: left; vertical-align: top"
 
 
@@ -89,13 +91,26 @@ def summary(release: Release) -> str:
         lost = f"; information loss {metrics['gcp']:.1%} (GCP; minimum for this k: {metrics['lower_bound']:.1%})"
     elif release.policy.kind.counts == "people":
         lost = f"; information loss {metrics['gcp']:.1%} (GCP)"
-    classes = f"k = {proof.k} in {proof.classes:,} classes{diversity}"
+    if lost and "gcp" in metrics:
+        lost += where_lost(release)
+    classes = f"k = {proof.k} in {wording.plural(proof.classes, 'class', 'classes')}{diversity}"
     if release.suppressed:
         left_out = proof.left_out or 0
         how = f", {left_out:,} of them left out" if left_out else ""
-        classes += f", {release.suppressed:,} rows suppressed{how}"
+        classes += f", {wording.plural(release.suppressed, 'row')} suppressed{how}"
     if proof.property != "k-anonymity":
         classes = f"{proof.property}, {classes}"
     unique = release.unique_with_kept()
     kept = "" if unique is None else f"\nwhoever also knows the kept columns finds {unique:.1%} of the rows unique"
-    return f"verified on {proof.rows:,} released rows: {classes}{lost}{kept}"
+    return f"verified on {wording.plural(proof.rows, 'released row')}: {classes}{lost}{kept}"
+
+
+def where_lost(release: Release) -> str:
+    """``: zip 100.0% (text without hierarchy), cost 62.0%, age 9.0%``: the columns that lost most."""
+    lost = [(column, loss) for column, loss in release.losses.items() if loss > 0]
+    if not lost:
+        return ""
+    notes = {column: f" ({note})" for column, note in release.notes.items()}
+    told = ", ".join(f"{column} {loss:.1%}{notes.get(column, '')}" for column, loss in lost[:MOST])
+    more = f" and {wording.plural(len(lost) - MOST, 'other')}" if len(lost) > MOST else ""
+    return f": {told}{more}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -31,9 +31,11 @@ from sqlanon.policy.policy import Policy
 from sqlanon.privacy.check_sql import Verified, check_k, check_model, plain_names
 from sqlanon.privacy.checking import Check, check
 from sqlanon.privacy.proof import entity_of
+from sqlanon.releases.combinations import Combination
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release
 from sqlanon.reporting.columns import Column, column_of
+from sqlanon.reporting.signing import Paper, combination_in_words, date_of, others_of, quiet
 from sqlanon.sqltext import fold, literal, name, names, query_or_none, render
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
@@ -87,12 +89,25 @@ class Facts:
     comparison: Comparison | None = None
     sample: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    others: tuple[Combination, ...] = ()
+    """The release with other stored releases of the same source."""
+    paper: Paper = field(default_factory=Paper)
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def holds(self) -> bool:
         """Is everything kept that was required?"""
         return all(proof.holds for proof in self.proofs)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What holds and still should not be signed unread."""
+        found = [combination_in_words(self.title, one) for one in self.others if one.is_broken]
+        required = {proof.column for proof in self.proofs if proof.asked is not None}
+        for proof in self.proofs:
+            if proof.model == "l" and proof.column not in required and (proof.reached or 2) <= 1:
+                found.append(f"In at least one class everybody has the same {proof.column}, and nothing prevents it.")
+        return tuple(found)
 
     @property
     def k(self) -> int:
@@ -119,10 +134,12 @@ class Facts:
         told |= {fact: [asdict(each) for each in getattr(self, fact)] for fact in ("proofs", "columns", "private")}
         told |= {"class_sizes": [list(size) for size in self.sizes], "risks": dict(self.risks)}
         told |= {"metrics": dict(self.metrics), "loss_by_k": [list(point) for point in self.curve]}
+        told |= {"warnings": list(self.warnings), "paper": self.paper.as_dict()}
+        told |= {"others": [asdict(one) for one in self.others]}
         return told | {"notes": list(self.notes), "made_at": self.made_at.isoformat()}
 
 
-def facts_of_release(release: Release, curve: bool | None = None) -> Facts:
+def facts_of_release(release: Release, curve: bool | None = None, paper: Paper | None = None) -> Facts:
     """What there is to tell of a release. It is verified again: BrokenPromiseError if it no longer holds."""
     con, policy, kind = release.con, release.policy, release.policy.kind
     proof = release.verify()
@@ -169,6 +186,8 @@ def facts_of_release(release: Release, curve: bool | None = None) -> Facts:
             comparison=stored_comparison(con, release.source, policy, proof.rows + left_out),
             sample=_sample(con, release.table),
             notes=tuple(notes),
+            others=others_of(release),
+            paper=_dated(paper or Paper(), release.source),
         )
 
 
@@ -176,6 +195,11 @@ def _linked_note(linked_k: int, k: int) -> str:
     """What somebody finds who knows all rows of a person."""
     enough = "" if linked_k >= k else f", fewer than k = {k}; linked = true prevents that"
     return f"Whoever knows all rows of a person finds {linked_k} people or more who have the same ones{enough}."
+
+
+def _dated(paper: Paper, source: str | None) -> Paper:
+    """The paper with the date of the source, if that is a file and no other date was given."""
+    return paper if paper.source_date is not None else replace(paper, source_date=date_of(source))
 
 
 def facts_of_table(
@@ -405,7 +429,8 @@ def _curve(
     options = {option: value for option, value in policy.options().items() if option not in own} | quick
     for k in sorted({*CURVE, policy.k}):
         if 2 * k <= rows:
-            made = anonymize(con, source, policy=Policy.of(options | {"k": k}))
+            with quiet():
+                made = anonymize(con, source, policy=Policy.of(options | {"k": k}))
             made.discard()
             points.append((k, made.measured["gcp"], made.measured.get("lower_bound")))
     return tuple(points) if len(points) > 1 else ()

@@ -1,4 +1,4 @@
-"""The pictures of a report, by matplotlib: pip install 'sqlanon[report]'.
+"""The pictures of a report, by matplotlib.
 
 They are drawn small, so that a phone shows them in the size of a text, and as SVG take their colors from the page.
 """

@@ -18,7 +18,7 @@ from sqlanon.errors import PolicyError
 from sqlanon.policy import words
 from sqlanon.privacy.check_sql import Verified
 from sqlanon.releases.release import Release
-from sqlanon.reporting import figures, limits
+from sqlanon.reporting import figures, limits, signing
 from sqlanon.reporting.facts import Facts, facts_of_release, facts_of_table
 from sqlanon.sqltext import query_or_none
 from sqlanon.version import __version__
@@ -47,11 +47,12 @@ def report(con: Any, table: Any, quasi: Sequence[str], path: str | Path, k: int 
         return write(facts_of_table(con, named(table), quasi, k, **options), path)
 
 
-def report_release(release: Release, path: str | Path, curve: bool | None = None) -> Path:
+def report_release(release: Release, path: str | Path, curve: bool | None = None, **paper: Any) -> Path:
     """Write a report about a release, verified again. `curve` says whether to draw what another k would cost, which
-    takes a quick run for each k; by default for sources of up to 2,000 rows."""
+    takes a quick run for each k; by default for sources of up to 2,000 rows. `paper` is what is written above the
+    place to sign: author, purpose, recipient, source_date, and `published`, the file whose SHA-256 is shown."""
     require_writable(Path(path))
-    return write(facts_of_release(release, curve), path)
+    return write(facts_of_release(release, curve, signing.Paper.of(**paper)), path)
 
 
 def require_writable(path: Path) -> None:
@@ -87,6 +88,7 @@ def page(facts: Facts) -> str:
         _survived(facts),
         _risk(facts),
         "</div>",
+        _others(facts),
         _limits(facts),
         _check_again(facts),
         _policy(facts),
@@ -96,6 +98,7 @@ def page(facts: Facts) -> str:
         _frontier(facts),
         _sample(facts),
         _measures(facts),
+        signing.section(facts.paper, facts.title) if facts.is_release else "",
     ]
     content = "\n".join(part for part in parts if part)
     return f"""<!doctype html>
@@ -118,7 +121,8 @@ def page(facts: Facts) -> str:
 {content}
 </main>
 <footer>
-<p>Made by sqlanon {__version__} on {made}. This file holds no row of the source and loads nothing from the network.</p>
+<p>Made by sqlanon {__version__} on {made}. This file loads nothing from the network.
+Released rows that it shows may be the same as rows of the source.</p>
 </footer>
 </body>
 </html>
@@ -142,6 +146,11 @@ def _verdict(facts: Facts, made: str) -> str:
         asked = [proof for proof in facts.proofs if proof.asked is not None and proof.column]
         kept = wording.listed([f"{p.symbol} = {_number(p.asked or 0)} in {p.column}" for p in asked])
         said += f" Also required, and satisfied: {escape(kept)}." if kept else ""
+        if facts.warnings:
+            listed = "".join(f"<li>{escape(warning)}</li>" for warning in facts.warnings)
+            said += f'</p><ul class="warnings">{listed}</ul><p>'
+            many = wording.plural(len(facts.warnings), "warning")
+            return _verdict_card("warned", title, said, facts, f"holds, with {many}")
         return _verdict_card("holds", title, said, facts)
     broken = [
         f"{p.symbol} is {_reached(p)}{f' in {p.column}' if p.column else ''}, required was {_number(p.asked or 0)}"
@@ -153,12 +162,13 @@ def _verdict(facts: Facts, made: str) -> str:
     return _verdict_card("broken", title, said, facts)
 
 
-def _verdict_card(verdict: str, title: str, said: str, facts: Facts) -> str:
+def _verdict_card(verdict: str, title: str, said: str, facts: Facts, badge: str | None = None) -> str:
+    """A card in one of three colors: holds, warned or broken."""
     sql = facts.proofs[0].sql
     asked = "Anybody who has the table can check this. The answer must be" if sql else ""
     shown = f"<p>{asked} {facts.policy.k} or more:</p>{_code(sql)}" if sql else ""
     return (
-        f'<section class="verdict {verdict}"><h2><span class="badge">{verdict}</span> {escape(title)}</h2>'
+        f'<section class="verdict {verdict}"><h2><span class="badge">{badge or verdict}</span> {escape(title)}</h2>'
         f"<p>{said}</p>{shown}</section>"
     )
 
@@ -286,6 +296,14 @@ def _chance(share: float | None) -> str:
     if not share:
         return "–"
     return f"{share:.1%}<span class='soft'>1 in {1 / share:,.0f}</span>"
+
+
+def _others(facts: Facts) -> str:
+    """The other releases of the same source by name, and what they give away together with this one."""
+    if not facts.others:
+        return ""
+    told = "".join(f"<li>{escape(signing.combination_in_words(facts.title, one))}</li>" for one in facts.others)
+    return _section("Other releases of the same source", f"<ul>{told}</ul>", "card")
 
 
 def _limits(facts: Facts) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlanon.engine.opening import open_database
 from sqlanon.engine.session import Relation, Session, hidden_values
-from sqlanon.errors import SqlanonError
+from sqlanon.errors import SQL, SqlanonError, read_in
 from sqlanon.install import load
 from sqlanon.statements.execute import execute_statement
 from sqlanon.statements.parse import Plain, parse
@@ -54,8 +54,10 @@ class Connection:
 
     def _run_all_but_plain_last(self, query: Any, parameters: Any) -> list[Any]:
         """Run what must run here; what remains is for DuckDB: the caller's own text, or the answer of our statement."""
-        if not isinstance(query, str):
-            return [query]
+        with read_in(SQL):
+            return self._run_ours(query, parameters) if isinstance(query, str) else [query]
+
+    def _run_ours(self, query: str, parameters: Any) -> list[Any]:
         statements = parse(query)
         if statements == [Plain(query)]:
             return [query]

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 from sqlanon.errors import StatementError, did_you_mean
 from sqlanon.sqltext import name as quoted
 
-_OURS = re.compile(r"\b(anonymized|hierarchy|publish)\b", re.IGNORECASE)
+_OURS = re.compile(r"\b(anonymi[zs]ed|hierarchy|publish)\b", re.IGNORECASE)
 _HIERARCHY_WAYS = ("FROM", "AS", "USING", "FLAT")
 T = TypeVar("T")
 QUOTED = ("STRING", "IDENTIFIER", "HEREDOC_STRING", "NATIONAL_STRING")
@@ -142,23 +142,27 @@ def _split(tokens: list[Any]) -> list[list[Any]]:
     return [part for part in parts if part]
 
 
+ANONYMIZED = ("ANONYMIZED", "ANONYMISED")
+"""American and British."""
+
+
 def _parse_one(reader: _Reader) -> Statement:
     replace = False
     if reader.accept("CREATE"):
         replace = reader.accept("OR", "REPLACE")
-        if reader.accept("ANONYMIZED"):
+        if reader.accept_any(*ANONYMIZED):
             return _create_release(reader, replace)
         if reader.accept("HIERARCHY"):
             return _create_hierarchy(reader, replace)
     elif reader.accept("DROP"):
-        if reader.accept("ANONYMIZED"):
+        if reader.accept_any(*ANONYMIZED):
             kind = reader.one_of("VIEW", "TABLE").lower()
             missing_ok = reader.accept("IF", "EXISTS")
             return reader.done(DropRelease(reader.name("the release's name"), kind, missing_ok))
         if reader.accept("HIERARCHY"):
             missing_ok = reader.accept("IF", "EXISTS")
             return reader.done(DropHierarchy(reader.plain_name("the hierarchy's name"), missing_ok))
-    elif reader.accept("REFRESH", "ANONYMIZED"):
+    elif any(reader.accept("REFRESH", word) for word in ANONYMIZED):
         reader.one_of("VIEW")
         return reader.done(RefreshRelease(reader.name("the release's name")))
     elif reader.accept("PUBLISH"):

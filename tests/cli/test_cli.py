@@ -171,7 +171,7 @@ def test_methods_lists_every_method_with_its_paper(capsys: pytest.CaptureFixture
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
     assert all(f"{method.name}\n  {method.paper}\n" in out for method in METHODS.values())
-    assert "beta = 0.0 (a number from 0 to 10)" in out
+    assert "--beta (a number from 0 to 10, default 0.0)" in out
 
 
 def test_help_waits_for_no_database_and_no_core() -> None:

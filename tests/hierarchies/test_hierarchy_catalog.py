@@ -47,7 +47,7 @@ def test_a_table_and_column_may_have_any_name(scratch: sqlanon.Connection) -> No
 def test_a_hierarchy_that_exists_is_not_overwritten(scratch: sqlanon.Connection) -> None:
     sqlanon.create_hierarchy(scratch, "work", rows=WORK)
     before = catalog(scratch)
-    with pytest.raises(CatalogError, match="Hierarchy 'WORK' exists already"):
+    with pytest.raises(CatalogError, match="Hierarchy 'WORK' already exists"):
         scratch.execute("create hierarchy WORK using prefix")
     assert catalog(scratch) == before
 
@@ -56,7 +56,7 @@ def test_a_refused_duplicate_changes_nothing_in_the_callers_transaction(scratch:
     sqlanon.create_hierarchy(scratch, "work", rows=WORK)
     before = catalog(scratch)
     scratch.execute("begin")
-    with pytest.raises(CatalogError, match="exists already"):
+    with pytest.raises(CatalogError, match="already exists"):
         sqlanon.create_hierarchy(scratch, "work", prefix=True)
     scratch.execute("commit")
     assert catalog(scratch) == before

@@ -234,7 +234,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
     con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def missing() -> None:
-        raise SqlanonError("Pictures need matplotlib: pip install 'sqlanon[report]'")
+        raise SqlanonError("Pictures need matplotlib: pip install matplotlib")
 
     release = public(con)
     monkeypatch.setattr(theme, "require_matplotlib", missing)

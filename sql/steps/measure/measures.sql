@@ -92,7 +92,7 @@ measured as (
         ('frequency_diversity', least_frequency)
     ) as measures(measure, measured)
 )
-select measure, "column", value, about.formula, about."range", about.better, about.source,
+select measure, value, "column", about.formula, about."range", about.better, about.source,
     case when value is null then about.missing end as note
 from (
     select *, __measures__[measure] as about

@@ -11,10 +11,10 @@ from importlib import import_module
 
 from sqlanon.engine.errors import told
 from sqlanon.engine.session import DatabaseError
-from sqlanon.errors import BrokenPromiseError, SqlanonError
+from sqlanon.errors import BrokenPromiseError, SqlanonError, command_line, read_in
 from sqlanon.progress import bars
 
-OWN_PROGRESS = ("shell", "compare", "studio")
+OWN_PROGRESS = ("shell", "compare", "studio", "wizard")
 """Commands that show progress in their own way."""
 OWN_WARNINGS = ("compare", "studio")
 """Commands that run many releases of which nobody wants each warning."""
@@ -22,8 +22,9 @@ OWN_WARNINGS = ("compare", "studio")
 
 def carry_out(command: str, arguments: argparse.Namespace) -> int:
     """Run a command; the exit code."""
+    progress = nullcontext() if command in OWN_PROGRESS else bars.bar()
     try:
-        with nullcontext() if command in OWN_PROGRESS else bars.bar(), _warnings(command not in OWN_WARNINGS):
+        with read_in(command_line(getattr(arguments, "db", None))), progress, _warnings(command not in OWN_WARNINGS):
             return int(import_module(f"sqlanon.cli.commands.{command}").run(arguments) or 0)
     except BrokenPromiseError as problem:
         return say(problem, 1)

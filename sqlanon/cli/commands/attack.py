@@ -56,5 +56,5 @@ def run(arguments: argparse.Namespace) -> int:
             print(json.dumps(found.as_dict()))
         else:
             con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=250)
-            print("holds" if found.holds else "BROKEN")
+            print(found.verdict)
     return 0 if found.holds else 1

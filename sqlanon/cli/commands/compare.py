@@ -9,13 +9,24 @@ from pathlib import Path
 
 import sqlanon
 from sqlanon.cli.commands import say
-from sqlanon.cli.commands.arguments import add_database, add_quasi, columns, flat, number, pair, weight, whole_numbers
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_quasi,
+    columns,
+    existing_database,
+    flat,
+    number,
+    pair,
+    weight,
+    whole_numbers,
+)
 from sqlanon.comparison.compare import DEFAULT_KS, DEFAULT_METRICS, compare
 from sqlanon.comparison.comparison import require_writable
 from sqlanon.errors import InterruptedRunError
 from sqlanon.pipeline.metrics import METRICS
 from sqlanon.policy.options import MAX_SUPPRESSION
 from sqlanon.progress import bars
+from sqlanon.sqltext import query_or_none
 from sqlanon.udfs.methods import METHODS
 
 
@@ -56,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         require_writable(arguments.output)
+    if query_or_none(arguments.source) is None and not Path(arguments.source).is_file():
+        existing_database(arguments)
     with sqlanon.connect(arguments.db or ":memory:") as con:
         con.execute("set enable_progress_bar = false").fetchall()  # it would go to stdout, under python -m
         comparison = compare(

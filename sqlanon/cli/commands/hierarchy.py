@@ -21,6 +21,7 @@ from sqlanon.cli.commands.arguments import (
 from sqlanon.engine.session import Relation
 from sqlanon.errors import CatalogError
 from sqlanon.sqltext import literal
+from sqlanon.wording import plural
 
 LIST = "select name, kind, settings, height, leaves from anon.hierarchies order by name"
 EXAMPLES = {
@@ -102,6 +103,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.action == "suggest":
         _suggest(arguments)
         return
+    existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
         if arguments.action == "list":
             _print(con.duckdb.sql(LIST), arguments.json)
@@ -110,13 +112,28 @@ def run(arguments: argparse.Namespace) -> None:
             print(json.dumps(shown.as_dict()) if arguments.json else shown)
         elif arguments.action == "drop":
             sqlanon.drop_hierarchy(con, arguments.name)
+            print(f"dropped hierarchy '{arguments.name}'", file=sys.stderr)
         elif arguments.action == "gaps":
             values = ", ".join(literal(getattr(arguments, part)) for part in ("table", "column", "name"))
-            _print(con.duckdb.sql(f"from anon.hierarchy_gaps({values})"), arguments.json)
+            found = con.duckdb.sql(f"from anon.hierarchy_gaps({values})")
+            if arguments.json or found.limit(1).fetchall():
+                _print(found, arguments.json)
+            else:
+                print(f"none: '{arguments.name}' has every value of {arguments.table}.{arguments.column}")
         else:
             ways = ("csv", "table", "query", "edges", "intervals", "prefix", "dates", "flat")
             given = {key: getattr(arguments, key) for key in (*ways, "anchor", "below", "above", "on", "replace")}
             create_hierarchy(con, arguments.name, {key: value for key, value in given.items() if value is not None})
+            print(_made(con, arguments.name), file=sys.stderr)
+
+
+def _made(con: sqlanon.Connection, hierarchy: str) -> str:
+    """What was made, in a line."""
+    query = "select name, kind, height, leaves from anon.hierarchies where lower(name) = lower($1)"
+    ((made, kind, height, leaves),) = con.duckdb.execute(query, [hierarchy]).fetchall()
+    if height is None:
+        return f"made hierarchy '{made}' ({kind}): a rule for any column that fits"
+    return f"made hierarchy '{made}': {plural(leaves, 'value')} in {plural(height, 'level')}, the top included"
 
 
 def _print(relation: Relation, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database
+from sqlanon.cli.commands.arguments import add_database, existing_database
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
         release = sqlanon.open_release(con, arguments.name)
         about = release.publish(arguments.output, replace=arguments.replace, formulas=arguments.formulas)

@@ -30,5 +30,4 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(found))
         return
-    for measure, value in found.items():
-        print(f"{measure:16} {value:,.6g}" if value is not None else f"{measure:16} -")
+    print(found)

@@ -6,7 +6,7 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database
+from sqlanon.cli.commands.arguments import add_database, existing_database
 from sqlanon.comparison.prediction import predict
 from sqlanon.sqltext import literal
 
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
         release = sqlanon.open_release(con, arguments.name)
         task = predict(release, arguments.task) if arguments.task else None
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
             print(json.dumps({"metrics": release.metrics(), "task": task and task.as_dict()}))
             return
         measures = f"from anon.utility({literal(release.name)})"
-        con.duckdb.sql(f'select measure, "column", value, "range", better {measures}').show(max_rows=100)
+        con.duckdb.sql(f'select measure, value, "column", "range", better {measures}').show(max_rows=100)
         if task:
             shares = f"original {task.original:.1%}, release {task.release:.1%}, a constant guess {task.majority:.1%}"
             print(f"{task.target} predicted right: {shares}")
