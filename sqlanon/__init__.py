@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sqlanon.releases.combinations import Audit as Audit
     from sqlanon.releases.combinations import Combination as Combination
     from sqlanon.releases.combinations import audit as audit
+    from sqlanon.releases.erase import erase as erase
     from sqlanon.releases.making import anonymize as anonymize
     from sqlanon.releases.refresh import refresh as refresh
     from sqlanon.releases.release import Release as Release
@@ -64,6 +65,7 @@ _HOMES = {
     "privacy.checking": ("Check", "check"),
     "progress.run": ("Run",),
     "releases.combinations": ("Audit", "Combination", "audit"),
+    "releases.erase": ("erase",),
     "releases.making": ("anonymize",),
     "releases.refresh": ("refresh",),
     "releases.release": ("Release", "drop_release", "open_release"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlanon.errors import PolicyError
 from sqlanon.policy.grid import Width, width_of
-from sqlanon.policy.options import ASKED, ROLES
+from sqlanon.policy.options import ASKED, ROLES, ROW_WEIGHT_COLUMN
 from sqlanon.sqltext import fold
 from sqlanon.udfs.method import MEASURES
 from sqlanon.udfs.methods import METHODS
@@ -51,6 +51,21 @@ def check_entity(policy: Policy) -> None:
     for role in ("quasi", "sensitive"):
         if fold(policy.entity) in map(fold, getattr(policy, role)):
             raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {role}")
+
+
+def check_identity(policy: Policy) -> None:
+    """What identifies a person is never released, unless as a pseudonym."""
+    for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
+        named = {fold(column) for column in getattr(policy, role)}
+        for column in policy.identity:
+            if fold(column) in named:
+                raise PolicyError(f"'{column}' is in identity, which is never released, so it cannot be in {role}")
+    if policy.identity and policy.changed == "never":
+        raise PolicyError("changed = 'never' is for views without an identity; leave one of the two out")
+    if policy.row_weight:
+        for column in (column for role in ROLES for column in getattr(policy, role)):
+            if fold(column) == ROW_WEIGHT_COLUMN:
+                raise PolicyError(f"row_weight would release two columns called '{column}'; rename it in the source")
 
 
 def check_models(policy: Policy) -> None:

@@ -21,14 +21,20 @@ from sqlanon.cli.commands.arguments import (
     weight,
 )
 from sqlanon.policy.options import (
+    BATCH,
+    CHANGED,
     DEFAULT_METHOD,
     DELETED,
+    FAILED,
+    IDENTITY,
     MAX_SUPPRESSION,
     PARAMETERS,
     POPULATION,
     RANGES,
     REPRESENTATIONS,
     ROLES,
+    ROW_WEIGHT,
+    UPDATED,
 )
 from sqlanon.policy.policy import OPTIONS
 from sqlanon.releases.publishing import refuse
@@ -67,7 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--refine", action="store_true", default=None, help="improve the method's groups by a search")
     parser.add_argument("--block-size", type=number, help="maximum number of distinct tuples per block")
     parser.add_argument("--seed", type=int, help="the same seed gives the same groups")
-    parser.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
+    parser.add_argument("--identity", action="append", type=columns, metavar="A,B", help=IDENTITY)
+    for option in (DELETED, CHANGED, UPDATED, FAILED):
+        parser.add_argument(f"--{option.name}", choices=option.choices, help=option.help)
+    parser.add_argument("--batch", type=number, help=BATCH)
+    parser.add_argument("--row-weight", action="store_true", default=None, help=ROW_WEIGHT)
     parser.add_argument(
         "--strict",
         action="store_true",
@@ -92,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     output: Path | None = arguments.output
     given = {option: getattr(arguments, option, None) for option in (*OPTIONS, *PARAMETERS)}
-    given |= {role: flat(given[role]) for role in ROLES}
+    given |= {role: flat(given[role]) for role in (*ROLES, "identity")}
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: weight(column, text) for column, text in arguments.weight or []}
     given["grid"] = dict(arguments.grid or [])
