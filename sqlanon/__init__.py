@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sqlanon.releases.differing import Change as Change
     from sqlanon.releases.differing import Difference as Difference
     from sqlanon.releases.differing import diff as diff
+    from sqlanon.releases.erase import erase as erase
     from sqlanon.releases.explaining import Explanation as Explanation
     from sqlanon.releases.explaining import Reason as Reason
     from sqlanon.releases.making import anonymize as anonymize
@@ -79,6 +80,7 @@ _HOMES = {
     "releases.combinations": ("Audit", "Combination", "audit"),
     "releases.differing": ("Change", "Difference", "diff"),
     "releases.explaining": ("Explanation", "Reason"),
+    "releases.erase": ("erase",),
     "releases.making": ("anonymize",),
     "releases.refresh": ("refresh",),
     "releases.release": ("Release", "drop_release", "open_release"),

@@ -57,7 +57,28 @@ create table if not exists anon.release_versions (
     withdrawn bigint not null,
     held_new bigint not null,
     held_deleted bigint not null,
+    returned bigint,            -- rows of cohorts that were withdrawn and of whom somebody came back
+    parted bigint,              -- cohorts that were parted
+    relabeled bigint,           -- cohorts whose labels followed their members
+    left_out bigint,            -- people of the source who are never released
+    blank bigint,               -- rows released without sensitive values
+    outdated bigint,            -- people of the source whose sensitive values are no longer those released
+    note varchar,               -- why new people are not added, where that is not for their number
     made_at timestamp not null  -- UTC
+);
+
+-- A row is a cohort of a view: people who were first released together. Nobody joins it, nobody is put into another one;
+-- it is released or withdrawn as a whole, or parted. Who is in it says the table release_N_members; cohort 0 there are
+-- those who are left out for good.
+create table if not exists anon.release_cohorts (
+    release varchar not null,
+    cohort bigint not null,
+    parent bigint,              -- the cohort that it was parted from
+    born integer not null,      -- the version that first released or parted it
+    people bigint not null,
+    is_blank boolean not null,  -- is it released without sensitive values?
+    is_shown boolean not null,
+    is_erased boolean not null  -- is it withdrawn for good?
 );
 
 -- How the people of a view are recognized in its source: their digests are in the table release_N_members,
@@ -66,7 +87,8 @@ create table if not exists anon.release_members (
     release varchar not null,
     salt varchar not null,
     columns varchar not null,   -- with their types, as JSON
-    key_check varchar           -- what the key of its pseudonyms makes of the salt
+    key_check varchar,          -- what the key of its pseudonyms makes of the salt
+    time_zone varchar           -- in which times without a zone are meant
 );
 
 -- What anon.utility computes its measures from, see sql/steps/measure/measures.sql.

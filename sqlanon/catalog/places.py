@@ -16,6 +16,8 @@ SENSITIVE = "_sensitive"
 """The ending of the table or view next to a release that holds the sensitive values of its groups."""
 MEMBERS = "_members"
 """The ending of the private table next to a view's rows that says who is in it, see members.py."""
+LABELS = "_labels"
+"""The ending of the private table next to a view's rows that has the labels of its cohorts in every version."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,11 @@ def sensitive_place(place: str) -> str:
 def members_of(storage: str) -> str:
     """The table next to a view's rows that says who is in it."""
     return f"{storage}{MEMBERS}"
+
+
+def labels_of(storage: str) -> str:
+    """The table next to a view's rows that has the labels of its cohorts in every version."""
+    return f"{storage}{LABELS}"
 
 
 def is_still_there(catalog: Catalog, key: str) -> bool:

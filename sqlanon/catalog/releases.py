@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.history import archive
-from sqlanon.catalog.places import Target, key_of, marked, members_of, sensitive_place, unquoted
+from sqlanon.catalog.places import Target, key_of, labels_of, marked, members_of, sensitive_place, unquoted
 from sqlanon.engine.session import has_secure_views, now
 from sqlanon.errors import CatalogError, not_one_of
 from sqlanon.pipeline.measures import PARTS
@@ -50,7 +50,10 @@ class Stored:
 class Version:
     """What one version of a release printed and held: `added` people's rows are new in it, `withdrawn` ones are gone.
 
-    Held are new people who are not printed yet, and deleted ones who still are.
+    Held are new people who are not released yet, and deleted ones who still are. `returned` rows are of cohorts that
+    had been withdrawn, `parted` and `relabeled` count cohorts, `left_out` people of the source who are never released,
+    `blank` rows without sensitive values, and `outdated` people whose sensitive values have changed since. `note` says
+    why new people are not added, where that is not because they are too few.
     """
 
     release: str
@@ -60,6 +63,13 @@ class Version:
     withdrawn: int = 0
     held_new: int = 0
     held_deleted: int = 0
+    returned: int = 0
+    parted: int = 0
+    relabeled: int = 0
+    left_out: int = 0
+    blank: int = 0
+    outdated: int = 0
+    note: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -229,9 +239,9 @@ def remove(catalog: Catalog, key: str) -> bool:
         for place in places:
             catalog.run(f"drop {kind} {place}")
         if kind == "view":
-            for place in (storage, sensitive_place(storage), members_of(storage)):
+            for place in (storage, sensitive_place(storage), members_of(storage), labels_of(storage)):
                 catalog.run(f"drop table if exists {catalog.database}.{place}")
         catalog.run(f"delete from {catalog.schema}.releases where name = $1", [stored])
-        for part in (*PARTS, "members", "versions"):
+        for part in (*PARTS, "members", "versions", "cohorts"):
             catalog.run(f"delete from {catalog.schema}.release_{part} where release = $1", [stored])
     return bool(found)

@@ -60,6 +60,10 @@ COMMANDS = {
         "bring a stored view up to date with its source",
         "sqlanon refresh patients_public --db hospital.duckdb",
     ),
+    "erase": (
+        "take people out of a stored view for good, with everybody whom they were released with",
+        "sqlanon erase patients_public 17 --db hospital.duckdb",
+    ),
     "status": (
         "show which stored releases are behind their sources, and by how many rows",
         "sqlanon status --db hospital.duckdb",

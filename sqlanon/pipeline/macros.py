@@ -150,8 +150,9 @@ PLANNED = (
         "status",
         "sqlanon_status",
         "A row is a stored release, or the one that is named: where it is from, its version, when it was made and "
-        "refreshed, and how many people of its source it does not contain yet (new_rows) or still contains "
-        "(deleted_rows). NULL if this is unknown, and the note says why, such as a source that is gone. The "
+        "refreshed, and how many people of its source it does not contain yet (new_rows), still contains "
+        "(deleted_rows) or would label anew (changed_rows). NULL if this is unknown, and the note says why, such as a "
+        "source that is gone. The "
         "comparing happens while this query is bound, so it sees committed rows only.",
         {"release": "null"},
     ),

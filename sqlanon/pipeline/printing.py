@@ -92,8 +92,13 @@ def _printing(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Cte]:
             Cte("printed", render("steps/print/printed_centers.sql", **fragments)),
         ]
     bounds = [f"entry.lo[{j}] as {a.lo}, entry.hi[{j}] as {a.hi}" for j, a in enumerate(attributes, 1)]
+    ranges = Cte("ranges", render("steps/cluster/ranges.sql", bounds=comma(bounds)), materialized=True)
+    return [ranges, *label_steps(attributes)]
+
+
+def label_steps(attributes: tuple[Attribute, ...]) -> list[Cte]:
+    """The steps from `ranges`, the ranks that each group covers, to its labels, `printed`."""
     return [
-        Cte("ranges", render("steps/cluster/ranges.sql", bounds=comma(bounds)), materialized=True),
         *(Cte(attribute.labels, attribute.labels_sql) for attribute in attributes),
         Cte("printed", _printed_sql(attributes)),
     ]

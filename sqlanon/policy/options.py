@@ -8,6 +8,7 @@ from sqlanon.udfs.models import DISTANCES, MODELS
 
 RANGES = ("text", "columns", "snapped")
 REPRESENTATIONS = ("closure", "center")
+ROW_WEIGHT_COLUMN = "row_weight"
 ROLES = ("quasi", "sensitive", "keep", "unsafe_keep", "pseudonymize")
 """What a column may be; it is one of them or not released."""
 MOST_QUASI = 100
@@ -25,8 +26,8 @@ SEVERAL = Parameter(
 DELETED = Parameter(
     "deleted",
     "withdraw",
-    "people whom the source no longer has, when a view is refreshed: withdraw their rows once k or more of a class "
-    "have left and k or more, or none, stay; or hold them",
+    "people whom the source no longer has, when a view is refreshed: withdraw a cohort that nobody is left of, and "
+    "part off those who left where any such part keeps k and the models; or hold their rows",
     choices=("withdraw", "hold"),
 )
 FORMING = Parameter(
@@ -36,6 +37,29 @@ FORMING = Parameter(
     "joins groups afterwards",
     choices=("free", "blind"),
 )
+CHANGED = Parameter(
+    "changed",
+    "follow",
+    "people whose quasi-identifiers change, when a view with an identity is refreshed: labels of whole cohorts follow "
+    "them, or keep what was released. Without an identity, 'never' vows that rows do not change",
+    choices=("follow", "keep", "never"),
+)
+UPDATED = Parameter(
+    "updated",
+    "keep",
+    "sensitive values that change: the release keeps the values with which people were first released",
+    choices=("keep",),
+)
+FAILED = Parameter(
+    "failed",
+    "leave_out",
+    "new people who break a model all together, when a view is refreshed: leave them out for good, or release them as "
+    "blank, with NULL in every sensitive column",
+    choices=("leave_out", "blank"),
+)
+BATCH = "new people are added to a view once there are at least this many (and k)"
+IDENTITY = "columns that identify a person, one row each, so that a refresh recognizes them; digested, never released"
+ROW_WEIGHT = "release a column row_weight: the share of the people of a row's cohort who are in the source now"
 POPULATION = "a table of everybody who might be in the source: k then counts the people whom a class covers (k-map)"
 MAX_SUPPRESSION = Parameter(
     "max_suppression", None, "the share of rows that may be suppressed if that reduces the loss, such as 0.02", high=1

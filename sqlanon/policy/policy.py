@@ -14,8 +14,10 @@ from sqlanon.policy import toml, words
 from sqlanon.policy.grid import Width
 from sqlanon.policy.kinds import Kind, kind_of
 from sqlanon.policy.options import (
+    CHANGED,
     DEFAULT_METHOD,
     DELETED,
+    FAILED,
     FORMING,
     MAX_SUPPRESSION,
     MOST_QUASI,
@@ -24,9 +26,11 @@ from sqlanon.policy.options import (
     REPRESENTATIONS,
     ROLES,
     ROW_PRICE,
+    UPDATED,
 )
 from sqlanon.policy.validation import (
     check_entity,
+    check_identity,
     check_linked,
     check_method,
     check_models,
@@ -94,8 +98,18 @@ class Policy:
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
     seed: the same seed gives the same groups. Without one, groups that depend on sensitive values are drawn by a secret
         seed that nobody keeps, others by seed 0. Whoever knows the seed of a release with models can check guesses.
-    deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes their rows out of a view once
-        k or more of a class have left and k or more, or none, stay; 'hold' leaves them.
+    identity: the columns that identify a person, such as a patient number, with one row per person. REFRESH recognizes
+        people by a salted digest of them, also when other columns change. They are never released.
+    deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes a cohort out of a view when
+        nobody of it is left, and parts off those who left where every part of that size would keep k and the models;
+        'hold' leaves them.
+    changed: what REFRESH does when quasi-identifiers change: 'follow' gives whole cohorts the labels of their present
+        members, 'keep' leaves labels as they were. Without an identity, 'never' vows that rows do not change.
+    updated: what REFRESH does when sensitive values change: 'keep' releases the values of the first time.
+    batch: REFRESH adds new people once there are this many; by default so many that they keep l with a chance of 99%.
+    failed: what REFRESH does with new people who break a model all together: 'leave_out' never releases them, 'blank'
+        releases them with NULL in every sensitive column.
+    row_weight: release a column row_weight, the share of the people of a row's cohort who are still in the source.
     strict: refuse a release that breaks k when combined with the stored releases of the same source; otherwise there is
         only a warning.
     parameters: the method's own parameters, such as beta.
@@ -136,7 +150,13 @@ class Policy:
     forming: str = "free"
     block_size: int | None = None
     seed: int | None = None
+    identity: tuple[str, ...] = ()
     deleted: str = "withdraw"
+    changed: str = "follow"
+    updated: str = "keep"
+    batch: int | None = None
+    failed: str = "leave_out"
+    row_weight: bool = False
     strict: bool = False
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
@@ -157,16 +177,20 @@ class Policy:
             )
         refuse_two_roles(self)
         check_entity(self)
+        object.__setattr__(self, "identity", column_names("identity", self.identity))
+        check_identity(self)
         if not isinstance(self.method, str) or self.method.lower() not in METHODS:
             raise PolicyError(not_one_of("method", str(self.method), METHODS))
         object.__setattr__(self, "method", self.method.lower())
         if self.ranges not in RANGES:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
-        for switch in ("refine", "strict", "linked"):
+        for switch in ("refine", "strict", "linked", "row_weight"):
             if not isinstance(getattr(self, switch), bool):
                 raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
-        object.__setattr__(self, "deleted", DELETED.check(self.deleted))
-        object.__setattr__(self, "forming", FORMING.check(self.forming))
+        for choice in (DELETED, CHANGED, UPDATED, FAILED, FORMING):
+            object.__setattr__(self, choice.name, choice.check(getattr(self, choice.name)))
+        if self.batch is not None:
+            object.__setattr__(self, "batch", whole_number("batch", self.batch, 1))
         if self.block_size is not None:
             object.__setattr__(self, "block_size", whole_number("block_size", self.block_size, 100))
             if METHODS[self.method].block_size is None:

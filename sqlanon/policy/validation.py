@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlanon.errors import PolicyError, option, option_name
 from sqlanon.policy.grid import Width, width_of
 from sqlanon.policy.limits import Limit, limit_of
-from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES
+from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES, ROW_WEIGHT_COLUMN
 from sqlanon.sqltext import fold
 from sqlanon.udfs.method import MEASURES
 from sqlanon.udfs.methods import METHODS
@@ -87,6 +87,21 @@ def check_linked(policy: Policy) -> None:
         raise PolicyError(
             f"row_order is {policy.row_order!r}; it must be one of the quasi-identifiers ({', '.join(policy.quasi)})"
         )
+
+
+def check_identity(policy: Policy) -> None:
+    """What identifies a person is never released, unless as a pseudonym."""
+    for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
+        named = {fold(column) for column in getattr(policy, role)}
+        for column in policy.identity:
+            if fold(column) in named:
+                raise PolicyError(f"'{column}' is in identity, which is never released, so it cannot be in {role}")
+    if policy.identity and policy.changed == "never":
+        raise PolicyError("changed = 'never' is for views without an identity; leave one of the two out")
+    if policy.row_weight:
+        for column in (column for role in ROLES for column in getattr(policy, role)):
+            if fold(column) == ROW_WEIGHT_COLUMN:
+                raise PolicyError(f"row_weight would release two columns called '{column}'; rename it in the source")
 
 
 def check_models(policy: Policy) -> None:

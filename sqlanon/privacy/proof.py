@@ -33,12 +33,20 @@ def prove(catalog: Catalog, relation: str, promise: Promise, policy: Policy) -> 
         found = resolve(catalog.con, f"from {relation}")
         columns = sensitive_of(found, policy, catalog.hierarchies())
         for asked, column in asked_of(policy, columns, promise.kind.measured, promise.entity is not None):
-            ((reached,),) = catalog.run(promise.reached(relation, asked, column))
+            ((reached,),) = catalog.run(promise.reached(_with_values(relation, policy), asked, column))
             if not asked.holds(reached):
                 before, after = asked.shortfall
                 raise BrokenPromiseError(f"{before}{reached:g}{after.format(column.column)}")
             models.setdefault(asked.name, {})[column.column] = reached
     return Proof(promise.kind.property, smallest, classes, int(rows), models, linked_k=linked_k)
+
+
+def _with_values(relation: str, policy: Policy) -> str:
+    """The rows with sensitive values: where some may be blank, NULL is not a value and says nothing about anybody."""
+    if policy.failed != "blank":
+        return relation
+    there = " or ".join(f"{quoted(column)} is not null" for column in policy.sensitive)
+    return f"(select * from {relation} where {there})"
 
 
 def warn_of_homogeneous(

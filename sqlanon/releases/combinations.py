@@ -26,6 +26,7 @@ from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
 from sqlanon.privacy.covering import Covering, Printed, left_of
+from sqlanon.releases.versions import versions_together
 from sqlanon.sqltext import answer_sql
 from sqlanon.sqltext import name as quoted
 
@@ -57,7 +58,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Audit:
-    """The stored releases of one source, each pair and then all together."""
+    """The stored releases of one source: all versions of each that has several, each pair, and then all together."""
 
     source: str
     combinations: tuple[Combination, ...]
@@ -114,7 +115,18 @@ def audit(con: Any, source: str, *, hint: str = "") -> Audit:
         sets: list[tuple[str, ...]] = list(itertools.combinations(coverings, 2))
         if len(coverings) > 2:
             sets.append(tuple(coverings))
-        return Audit(source, tuple(_combined(names, coverings, asked) for names in sets))
+        own = tuple(found for stored in _readers(catalog, source) if (found := _versions(catalog, stored)) is not None)
+        return Audit(source, own + tuple(_combined(names, coverings, asked) for names in sets))
+
+
+def _versions(catalog: Catalog, stored: Stored) -> Combination | None:
+    """All versions of one release put together, if it has several."""
+    found = versions_together(catalog, stored)
+    if found is None:
+        return None
+    verdict, note = "BROKEN" if found.below else "holds", f"{found.versions} versions"
+    facts = (found.rows, found.people, found.below, found.values, verdict, note)
+    return Combination((stored.name,), stored.policy.k, *facts)
 
 
 def check_combinations(

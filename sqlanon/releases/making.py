@@ -16,8 +16,8 @@ from sqlanon.engine.frames import catalog_name, readable, registered
 from sqlanon.engine.instances import enlist, key_named
 from sqlanon.engine.names import snapshot
 from sqlanon.engine.session import Session, keep_steps, transaction, translate_errors, unwrap
-from sqlanon.errors import SqlanonError, not_one_of
-from sqlanon.pipeline.digests import DIGEST, Digests, with_digest
+from sqlanon.errors import PolicyError, SqlanonError, not_one_of
+from sqlanon.pipeline.digests import DIGEST, STATE, Digests, with_digest
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.plan import Plan, encode, plan
 from sqlanon.pipeline.promises import Promise, promise_of
@@ -32,6 +32,7 @@ from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import Predecessor, check_combinations, predecessor
 from sqlanon.releases.explaining import notes_of
 from sqlanon.releases.identifiers import refuse_identifiers
+from sqlanon.releases.ledger import refuse_people
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.release import Release
 from sqlanon.releases.starting import begun
@@ -152,7 +153,13 @@ class Making:
 
     def __post_init__(self) -> None:
         is_recognized = self.target.members(self.policy) is not None
-        digests = Digests.new(self.reading.source, self.policy) if is_recognized else None
+        digests = None
+        if is_recognized:
+            ((zone,),) = self.catalog.run("select current_setting('TimeZone')")
+            digests = Digests.new(self.reading.source, self.policy, zone)
+        elif self.policy.row_weight or self.policy.failed == "blank":
+            option = "row_weight" if self.policy.row_weight else "failed = 'blank'"
+            raise PolicyError(f"{option} is for views that can be refreshed")
         object.__setattr__(self, "digests", digests)
 
     @property
@@ -162,6 +169,8 @@ class Making:
 
     def make(self, replace: bool) -> Made:
         """Plan, store, prove, measure, register."""
+        if self.digests is not None:
+            refuse_people(self.catalog.con, self._recognized.source, self.policy)
         held, statements = self._encode()
         planned = self._plan(held)
         before = predecessor(self.catalog, self.target.name, self.stack)
@@ -197,7 +206,7 @@ class Making:
 
     def _columns(self, planned: Plan) -> tuple[str, ...]:
         """The columns that are released."""
-        return tuple(column for column in planned.columns if column != DIGEST)
+        return tuple(column for column in planned.columns if column not in (DIGEST, STATE))
 
     def _make_room(self, replace: bool) -> None:
         """Drop the release to replace, or what the catalog remembers of one that was dropped otherwise."""
@@ -258,4 +267,6 @@ class Making:
             self.run.findings,
         )
         if self.digests is not None:
-            remember(self.catalog, self.target.name, self.digests, self.key)
+            people = self._recognized.source.relation
+            where = (self.target.storage, planned.printed, people)
+            remember(self.catalog, self.target.name, self.digests, self.key, *where)

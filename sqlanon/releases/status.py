@@ -7,21 +7,22 @@ from datetime import datetime
 from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.members import recall
+from sqlanon.catalog.members import cohorts_of, recall
 from sqlanon.catalog.places import is_still_there, members_of, unrefreshable
 from sqlanon.catalog.releases import Stored, stored_release, stored_releases
 from sqlanon.engine.instances import key_named
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import translate_errors, unwrap
 from sqlanon.errors import SqlanonError
-from sqlanon.pipeline.digests import DIGEST
+from sqlanon.pipeline.digests import COHORT, DIGEST, STATE
 from sqlanon.sqltext import answer_sql, render
 
 
 @dataclass(frozen=True)
 class Status:
-    """A stored release and how far its source has gone on: `new_rows` of people whom it does not print, and
-    `deleted_rows` of people whom the source no longer has. None where that cannot be told, and `note` says why."""
+    """A stored release and how far its source has gone on: `new_rows` of people whom it has not looked at,
+    `deleted_rows` of people whom the source no longer has, and `changed_rows` of people whose labels would follow them.
+    None where that cannot be told, and `note` says why."""
 
     release: str
     source: str
@@ -32,6 +33,7 @@ class Status:
     rows: int
     new_rows: int | None
     deleted_rows: int | None
+    changed_rows: int | None
     is_stale: bool | None
     note: str | None
 
@@ -48,6 +50,7 @@ TYPES = {
     "rows": "bigint",
     "new_rows": "bigint",
     "deleted_rows": "bigint",
+    "changed_rows": "bigint",
     "is_stale": "boolean",
     "version": "integer",
     "kind": "varchar",
@@ -77,10 +80,10 @@ def status_sql(found: list[Status]) -> str:
 
 def _status(catalog: Catalog, stored: Stored, key: bytes | None) -> Status:
     try:
-        new, deleted = _compared(catalog, stored, key)
-        note = None
+        found, note = _compared(catalog, stored, key), None
     except SqlanonError as problem:
-        new, deleted, note = None, None, str(problem)
+        found, note = None, str(problem)
+    new, deleted, changed = found or (None, None, None)
     return Status(
         stored.name,
         stored.source,
@@ -91,13 +94,14 @@ def _status(catalog: Catalog, stored: Stored, key: bytes | None) -> Status:
         stored.proof.rows,
         new,
         deleted,
-        None if new is None or deleted is None else new + deleted > 0,
+        changed,
+        None if found is None else any(found),
         note,
     )
 
 
-def _compared(catalog: Catalog, stored: Stored, key: bytes | None) -> tuple[int, int]:
-    """How many people of the source are not in the view, and how many of the view not in the source."""
+def _compared(catalog: Catalog, stored: Stored, key: bytes | None) -> tuple[int, int, int]:
+    """How many people of the source the view has not looked at, how many of it are gone, and how many have changed."""
     if stored.kind != "view":
         resolve(catalog.con, stored.source)  # is it still there?
         raise SqlanonError("A table is a snapshot")
@@ -113,6 +117,16 @@ def _compared(catalog: Catalog, stored: Stored, key: bytes | None) -> tuple[int,
         digests.check(source, stored.name)
         people = digests.of(source, stored.policy, token).relation
         members = members_of(f"{catalog.database}.{stored.storage}")
-        compared = render("steps/refresh/compared.sql", people=people, members=members, digest=DIGEST)
-        ((new, deleted),) = catalog.run(compared)
-    return int(new), int(deleted)
+        is_known = COHORT in resolve(catalog.con, f"from {members}").columns
+        listed = f"select cohort from ({cohorts_of(catalog, stored.name)}) where is_shown"
+        compared = render(
+            "steps/refresh/compared.sql",
+            people=people,
+            members=members,
+            digest=DIGEST,
+            state=STATE if is_known else "null",
+            is_shown=f"{COHORT} in ({listed})" if is_known else "true",
+        )
+        ((new, deleted, changed),) = catalog.run(compared)
+    follows = stored.policy.identity and stored.policy.changed == "follow"
+    return int(new), int(deleted), int(changed) if follows else 0

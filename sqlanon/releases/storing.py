@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.places import Target, members_of
 from sqlanon.engine.session import temporary
-from sqlanon.pipeline.digests import ADDED, DIGEST
+from sqlanon.pipeline.digests import ADDED, COHORT, DIGEST, STATE
 from sqlanon.pipeline.plan import Plan
 from sqlanon.pipeline.promises import GROUP
 from sqlanon.pipeline.proof import Proof
@@ -32,7 +32,8 @@ def store(catalog: Catalog, planned: Plan, target: Target, columns: tuple[str, .
         else:
             catalog.run(f"create {kind} {target.storage} as select {names(columns)} from {rows}")
         if members is not None:
-            listed = f"{DIGEST}, 1 as {ADDED}, {names(columns)}"
+            cohort = f"dense_rank() over (order by {names(planned.printed)}) as {COHORT}"
+            listed = f"{DIGEST}, 1 as {ADDED}, {cohort}, {STATE}, {names(columns)}"
             catalog.run(f"create table {members_of(target.storage)} as select {listed} from {rows} order by {DIGEST}")
         return prove(catalog, rows, planned.promise, policy) if planned.hidden else None
 

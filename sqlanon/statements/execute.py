@@ -10,6 +10,7 @@ from sqlanon.engine.session import Session
 from sqlanon.errors import PolicyError
 from sqlanon.policy.options import ROLES
 from sqlanon.policy.policy import Policy
+from sqlanon.releases.erase import erase
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.refresh import refresh
 from sqlanon.releases.release import drop_release, open_release
@@ -18,6 +19,7 @@ from sqlanon.statements.parse import (
     CreateHierarchy,
     CreateRelease,
     DropRelease,
+    ErasePeople,
     Plain,
     Publish,
     RefreshRelease,
@@ -59,6 +61,8 @@ def execute_statement(con: Session, statement: Statement) -> str:
         return f"select {literal(statement.name)} as dropped"
     if isinstance(statement, RefreshRelease):
         return refresh(con, statement.name).sql()
+    if isinstance(statement, ErasePeople):
+        return erase(con, statement.name, statement.people).sql()
     if isinstance(statement, Publish):
         about = open_release(con, statement.name).publish(statement.path, replace=statement.replace)
         row = (statement.path, *(about[fact] for fact in ABOUT_TYPES))
@@ -72,7 +76,8 @@ def execute_statement(con: Session, statement: Statement) -> str:
 
 
 def _refuse_columns_without_role(con: Session, select: str, policy: Policy) -> None:
-    roles = {fold(column) for role in ROLES for column in getattr(policy, role)} | {fold(policy.entity or "")}
+    roles = {fold(column) for role in (*ROLES, "identity") for column in getattr(policy, role)}
+    roles |= {fold(policy.entity or "")}
     without = [column for column in resolve(con, select).columns if fold(column) not in roles]
     if without:
         listed = ", ".join(f"'{column}'" for column in without)

@@ -3,6 +3,7 @@
 CREATE [OR REPLACE] ANONYMIZED VIEW|TABLE name AS <select> OPTIONS (k = 5, quasi = [age, zip], ...)
 DROP ANONYMIZED VIEW|TABLE [IF EXISTS] name
 REFRESH ANONYMIZED VIEW name
+ERASE 17, 18 FROM ANONYMIZED VIEW name
 PUBLISH name TO 'file.duckdb' | 'file.parquet' | 'file.csv' [REPLACE]
 CREATE [OR REPLACE] HIERARCHY name FROM 'file.csv' | FROM TABLE t | FROM EDGES t | AS SELECT leaf, level1, ...
     | USING INTERVALS (5, 10, 20) [ANCHOR 0] [BELOW 18] [ABOVE 80] [ON t.c]
@@ -65,6 +66,14 @@ class RefreshRelease:
 
 
 @dataclass(frozen=True)
+class ErasePeople:
+    """ERASE ... FROM ANONYMIZED VIEW: values of the identity, or lists of them where it has several columns."""
+
+    name: str
+    people: list[Any]
+
+
+@dataclass(frozen=True)
 class Publish:
     """PUBLISH ... TO."""
 
@@ -90,7 +99,9 @@ class DropHierarchy:
     missing_ok: bool
 
 
-Statement = Plain | CreateRelease | DropRelease | RefreshRelease | Publish | CreateHierarchy | DropHierarchy
+Statement = (
+    Plain | CreateRelease | DropRelease | RefreshRelease | ErasePeople | Publish | CreateHierarchy | DropHierarchy
+)
 
 
 def parse(sql: str) -> list[Statement]:
@@ -165,6 +176,12 @@ def _parse_one(reader: _Reader) -> Statement:
     elif any(reader.accept("REFRESH", word) for word in ANONYMIZED):
         reader.one_of("VIEW")
         return reader.done(RefreshRelease(reader.name("the release's name")))
+    elif reader.accept("ERASE"):
+        people = reader.values()
+        reader.one_of("FROM")
+        reader.one_of("ANONYMIZED")
+        reader.one_of("VIEW")
+        return reader.done(ErasePeople(reader.name("the release's name"), people))
     elif reader.accept("PUBLISH"):
         name = reader.name("the release's name")
         reader.one_of("TO")
@@ -316,6 +333,13 @@ class _Reader:
     def numbers(self) -> list[float]:
         """Numbers in parentheses."""
         return self._between("(", ")", self.number)
+
+    def values(self) -> list[Any]:
+        """Values, separated by commas."""
+        found = [self._value()]
+        while self.accept(","):
+            found.append(self._value())
+        return found
 
     def rest(self, what: str) -> str:
         """All that is left, as it was written."""

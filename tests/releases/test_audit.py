@@ -158,6 +158,41 @@ def test_what_is_left_is_what_going_through_all_rows_leaves(
     assert found.verdict == ("BROKEN" if min(left) < 3 else "holds")
 
 
+def test_all_versions_of_a_view_are_put_together(con: Con) -> None:
+    con.execute(
+        "create table known as select i as id, 20 + i as age, ['flu', 'gout'][1 + i % 2] as illness from range(12) t(i)"
+    )
+    options = {"sensitive": ["illness"], "identity": ["id"], "method": "mondrian"}
+    sqlanon.anonymize(con, "known", ["age"], 4, name="seen", kind="view", **options)
+    assert sqlanon.audit(con, "known").combinations == ()
+    for _ in range(3):
+        con.execute("update known set age = age + 2")  # whoever looks people up by what they are now is wrong
+        sqlanon.refresh(con, "seen")
+    (found,) = sqlanon.audit(con, "known").combinations
+    assert (found.releases, found.k_together, found.people, found.people_below_k) == (("seen",), 6, 12, 0)
+    assert (found.values_left, found.verdict, found.note) == ({"illness": 2}, "holds", "4 versions")
+
+
+def test_a_person_who_was_moved_alone_from_one_class_to_another_is_found(con: Con) -> None:
+    con.execute("create table known as select i as id, 20 + i as age, 'flu' as illness from range(12) t(i)")
+    options = {"sensitive": ["illness"], "identity": ["id"], "method": "mondrian"}
+    sqlanon.anonymize(con, "known", ["age"], 4, name="seen", kind="view", **options)
+    con.execute("update known set age = age + 1")
+    sqlanon.refresh(con, "seen")
+    ((place,),) = rows(con, "select storage from anon.releases where name = 'seen'")
+    con.execute(
+        f"update {place}_members set sqlanon_cohort = 9 where sqlanon_digest = "
+        f"(select min(sqlanon_digest) from {place}_members where sqlanon_cohort = 1)"
+    )
+    con.execute("insert into anon.release_cohorts values ('seen', 9, 1, 2, 1, false, true, false)")
+    con.execute(
+        f"insert into {place}_labels select 2, 9, age from {place}_labels "
+        f"where sqlanon_version = 2 and sqlanon_cohort = 2"
+    )
+    (found,) = sqlanon.audit(con, "known").combinations
+    assert (found.k_together, found.verdict) == (1, "BROKEN")
+
+
 STATUS = "select release, kind, version, rows, new_rows, deleted_rows, is_stale, note from anon.status()"
 
 

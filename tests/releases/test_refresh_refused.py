@@ -15,7 +15,7 @@ import sqlanon
 from sqlanon.cli.main import main
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, SqlanonError
 from sqlanon.privacy import proof
-from sqlanon.releases import refresh
+from sqlanon.releases import newcomers, refresh
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_a_failure_at_any_stage_changes_nothing(con: Con, monkeypatch: pytest.Mo
     make(con)
     add(con, [(30, "a", "flu")] * 3)
     before = everything(con)
-    monkeypatch.setattr(refresh, stage, fail)
+    monkeypatch.setattr(newcomers if stage == "plan" else refresh, stage, fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         sqlanon.refresh(con, "pub")
     assert everything(con) == before
@@ -168,7 +168,7 @@ def test_statement_and_command_line_refresh(
         con.execute(f"create anonymized view pub as from people options ({options})")
         add(con.duckdb, [(30, "a", "flu"), (31, "a", "flu"), (32, "a", "flu"), (20, "a", "flu")][1:])
         answer = con.execute("refresh anonymized view pub").fetchall()
-        assert answer == [("pub", 2, 9, 3, 0, 0, 0)]
+        assert answer == [("pub", 2, 9, 3, 0, 0, 0, *[0] * 6, None)]
         with pytest.raises(SqlanonError, match="Expected VIEW, found 'pub'"):
             con.execute("refresh anonymized pub")
         add(con.duckdb, [(70, "d", "flu")])
@@ -181,6 +181,13 @@ def test_statement_and_command_line_refresh(
         "withdrawn": 0,
         "held_new": 1,
         "held_deleted": 0,
+        "returned": 0,
+        "parted": 0,
+        "relabeled": 0,
+        "left_out": 0,
+        "blank": 0,
+        "outdated": 0,
+        "note": None,
     }
     assert main(["refresh", "pub", "--db", "hospital.duckdb"]) == 0
     assert "version 2: 9 rows, 0 added, 0 withdrawn; held: 1 new, 0 deleted" in capsys.readouterr().out

@@ -16,7 +16,8 @@ SMALLEST = -1000.0
 
 
 def divergence(lo: Ints, hi: Ints, rows: Ints, ranks: Ints, counts: Ints) -> float | None:
-    """The divergence in bits, from classes that cover lo to hi (classes × attributes) and tuples of ranks.
+    """The divergence in bits, from classes that cover lo to hi (classes × attributes) and tuples of ranks; None where
+    there are too many of them, or where it is infinite because no class covers some tuple.
 
     O(C E d / 64) time and O(E) memory for C classes and E tuples, beside a bit set per distinct printed range.
     """
@@ -34,4 +35,6 @@ def divergence(lo: Ints, hi: Ints, rows: Ints, ranks: Ints, counts: Ints) -> flo
     found = np.zeros(len(ranks))
     for one, tuples in enumerate(covered(lo, hi, ranks)):
         found[tuples] += 2.0 ** share[one]
+    if not found.all():
+        return None
     return float((own * np.log2(own / found)).sum())

@@ -1,21 +1,14 @@
--- A row is a person of the source: what the policy reads of them, their digest, and whether they are new. Equal people are
--- interchangeable, so as many of them are new as there are more of them than the release has. The new ones who have the
--- same sensitive values are numbered, in an order that nobody knows.
+-- A row is a person of the source: what the policy reads of them, their digests, and whether they are new. Equal people
+-- are interchangeable, so as many of them are new as there are more of them than the ledger has.
 select
-    * exclude (sqlanon_turn),
-    row_number() over (partition by __alike__ order by sqlanon_turn) as __place__
+    people.* exclude (sqlanon_copy),
+    people.sqlanon_copy > coalesce(known.members, 0) as __is_new__
 from (
-    select
-        people.* exclude (sqlanon_copy),
-        people.sqlanon_copy > coalesce(known.members, 0) as __is_new__,
-        sqlanon_shuffle(people.sqlanon_copy) as sqlanon_turn
-    from (
-        select *, row_number() over (partition by __digest__) as sqlanon_copy
-        from __people__
-    ) as people
-    left join (
-        select __digest__, count(*) as members
-        from __members__
-        group by __digest__
-    ) as known on known.__digest__ = people.__digest__
-)
+    select *, row_number() over (partition by __digest__) as sqlanon_copy
+    from __people__
+) as people
+left join (
+    select __digest__, count(*) as members
+    from __members__
+    group by __digest__
+) as known on known.__digest__ = people.__digest__

@@ -27,9 +27,13 @@ from sqlanon.cli.commands.arguments import (
 )
 from sqlanon.errors import PolicyError
 from sqlanon.policy.options import (
+    BATCH,
+    CHANGED,
     DEFAULT_METHOD,
     DELETED,
+    FAILED,
     FORMING,
+    IDENTITY,
     LINKED,
     MAX_SUPPRESSION,
     PARAMETERS,
@@ -39,6 +43,8 @@ from sqlanon.policy.options import (
     ROLES,
     ROW_ORDER,
     ROW_PRICE,
+    ROW_WEIGHT,
+    UPDATED,
 )
 from sqlanon.policy.policy import OPTIONS
 from sqlanon.releases.publishing import refuse
@@ -76,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for parameter in _parameters():
         kind = {"type": number} if not parameter.choices else {"choices": parameter.choices}
         search.add_argument(f"--{parameter.name.replace('_', '-')}", help=argparse.SUPPRESS, **kind)
+    _add_refreshing(parser.add_argument_group("refreshing", "what becomes of a stored view when its source changes"))
     _add_output(parser.add_argument_group("result", "where the release goes; by default it is shown"))
 
 
@@ -122,15 +129,22 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--name", help="store the release in the database of --db under this name")
     group.add_argument("--view", action="store_true", help="store it as a view over a stored table")
     group.add_argument("--replace", action="store_true", help="replace the stored release of that name")
-    group.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file")
     group.add_argument("--json", action="store_true", help="print what was verified and lost as one JSON object")
+
+
+def _add_refreshing(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--identity", action="append", type=columns, metavar="A,B", help=IDENTITY)
+    for option in (DELETED, CHANGED, UPDATED, FAILED):
+        group.add_argument(f"--{option.name}", choices=option.choices, help=option.help)
+    group.add_argument("--batch", type=number, help=BATCH)
+    group.add_argument("--row-weight", action="store_true", default=None, help=ROW_WEIGHT)
 
 
 def run(arguments: argparse.Namespace) -> None:
     output: Path | None = arguments.output
     given = {option: getattr(arguments, option, None) for option in (*OPTIONS, *PARAMETERS)}
-    given |= {role: flat(given[role]) for role in ROLES}
+    given |= {role: flat(given[role]) for role in (*ROLES, "identity")}
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: weight(column, text) for column, text in arguments.weight or []}
     given["grid"] = dict(arguments.grid or [])

@@ -28,3 +28,10 @@ def run(arguments: argparse.Namespace) -> None:
             f"'{version.release}' version {version.version}: {version.rows:,} rows, {version.added:,} added, "
             f"{version.withdrawn:,} withdrawn; held: {version.held_new:,} new, {version.held_deleted:,} deleted"
         )
+        others = ("returned", "parted", "relabeled", "left_out", "blank", "outdated")
+        if told := [
+            f"{getattr(version, fact):,} {fact.replace('_', ' ')}" for fact in others if getattr(version, fact)
+        ]:
+            print(", ".join(told))
+        if version.note is not None:
+            print(f"Nobody is added: {version.note}")
