@@ -5,9 +5,9 @@ single row (`entity`) do not protect a person whose rows are known: their classe
 a group of people has a profile, boxes in the order of their rows (`profiles.py`), and every person of the group has one
 row in each box. Other rows are dropped, at a price: a row costs what its box loses, from 0 to 1, or the price.
 
-Time O(n min(n, 2000) c² d) for n people of c rows and d attributes to form groups, and as much for 500 n k / 2000 steps
-of the search that follow; memory O(n c d). More people than `size` are cut into blocks by their middle rows, so that
-time is linear from there on. Same seed, same groups.
+Time O(n min(n, 2000) c² d) for n people of c rows and d attributes to form groups, and O((300 k + n / k) c² d) for each
+of the steps of the search that follow, 3 n by default; memory O(n c d). More people than `size` are cut into blocks by
+their middle rows, so that time is linear from there on. Same seed, same groups.
 
 Decided:
 - Models are about the people of a group: l and alpha look at the share of them who have a value in any released row,
