@@ -8,6 +8,7 @@ import json
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, existing_database
 from sqlanon.comparison.prediction import predict
+from sqlanon.reporting.displays import release_dict
 from sqlanon.sqltext import literal
 
 
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
         release = sqlanon.open_release(con, arguments.name)
         task = predict(release, arguments.task) if arguments.task else None
         if arguments.json:
-            print(json.dumps({"metrics": release.metrics(), "task": task and task.as_dict()}))
+            print(json.dumps({"metrics": release_dict(release)["metrics"], "task": task and task.as_dict()}))
             return
         measures = f"from anon.utility({literal(release.name)})"
         con.duckdb.sql(f'select measure, value, "column", "range", better {measures}').show(max_rows=100)
