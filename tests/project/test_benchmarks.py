@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = ("checks", "quality", "reproduce", "scale", "speed")
+SCRIPTS = ("checks", "continuous", "quality", "reproduce", "scale", "speed")
 SMALL = {
     "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
     "quality": ["--k", "10", "--columns", "6", "--efforts", "fast", "--suppression", "50"],
