@@ -9,6 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = ("checks", "linked", "quality", "reproduce", "scale", "speed")
+SCRIPTS = ("checks", "continuous", "quality", "reproduce", "scale", "speed")
 SMALL = {
     "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
     "linked": ["--people", "60", "--k", "5", "--prices", "1", "--effort", "fast"],

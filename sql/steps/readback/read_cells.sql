@@ -29,15 +29,16 @@ select
     cast(null as integer) as level,
     cast(null as integer) as height
 from (
-    select
-        __label__ as label,
-        case when label like '[%' then regexp_extract(label, __pattern__, 1) else label end as first_text,
-        case when label like '[%' then regexp_extract(label, __pattern__, 2) else label end as last_text,
-        __first__ as first,
-        __last__ as last,
-        count(*) as rows
-    from printed, (select min(value) as origin from __domain__)
-    group by all
+    select label, rows, __first__ as first, __last__ as last
+    from (
+        select
+            __label__ as label,
+            case when label like '[%' then regexp_extract(label, __pattern__, 1) else label end as first_text,
+            case when label like '[%' then regexp_extract(label, __pattern__, 2) else label end as last_text,
+            count(*) as rows
+        from printed
+        group by all
+    ), (select min(value) as origin from __domain__)
 ) as printed
 cross join (
     select

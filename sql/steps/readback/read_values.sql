@@ -29,14 +29,21 @@ select
     cast(null as integer) as height
 from (
     select
-        __label__ as label,
-        case when label like '[%]' then regexp_extract(label, __pattern__, 1) else label end as first,
-        case when label like '[%]' then regexp_extract(label, __pattern__, 2) else label end as last,
+        label,
+        rows,
+        first,
+        last,
         case when label like '[%]' then __first__ end as first_place,
-        case when label like '[%]' then __last__ end as last_place,
-        count(*) as rows
-    from printed, (select min(value) as origin from __domain__)
-    group by all
+        case when label like '[%]' then __last__ end as last_place
+    from (
+        select
+            __label__ as label,
+            case when label like '[%]' then regexp_extract(label, __pattern__, 1) else label end as first,
+            case when label like '[%]' then regexp_extract(label, __pattern__, 2) else label end as last,
+            count(*) as rows
+        from printed
+        group by all
+    ), (select min(value) as origin from __domain__)
 ) as printed
 cross join (
     select max(distance) / 2 - min(distance) / 2 as half, max(rank) as last

@@ -275,14 +275,21 @@ select
     cast(null as integer) as height
 from (
     select
-        labels_1 as label,
-        case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 1) else label end as first,
-        case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 2) else label end as last,
+        label,
+        rows,
+        first,
+        last,
         case when label like '[%]' then cast(null as double) end as first_place,
-        case when label like '[%]' then cast(null as double) end as last_place,
-        count(*) as rows
-    from printed, (select min(value) as origin from domain_1)
-    group by all
+        case when label like '[%]' then cast(null as double) end as last_place
+    from (
+        select
+            labels_1 as label,
+            case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 1) else label end as first,
+            case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 2) else label end as last,
+            count(*) as rows
+        from printed
+        group by all
+    ), (select min(value) as origin from domain_1)
 ) as printed
 cross join (
     select max(distance) / 2 - min(distance) / 2 as half, max(rank) as last
