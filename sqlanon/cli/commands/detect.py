@@ -35,6 +35,6 @@ def run(arguments: argparse.Namespace) -> None:
         elif arguments.toml:
             print(found.toml(), end="")
         else:
-            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=200)
+            print(found)
             if found.untested:
                 print(f"{found.untested:,} combinations of columns were not tested")

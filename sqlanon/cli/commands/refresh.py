@@ -7,6 +7,7 @@ import json
 
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_key_file, asked_database, existing_database
+from sqlanon.wording import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,9 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps(version.as_dict()))
     else:
         print(
-            f"'{version.release}' version {version.version}: {version.rows:,} rows, {version.added:,} added, "
+            f"'{version.release}' version {version.version}: {plural(version.rows, 'row')}, {version.added:,} added, "
             f"{version.withdrawn:,} withdrawn; held: {version.held_new:,} new, {version.held_deleted:,} deleted"
         )
+        if version.held_new:
+            who = plural(version.held_new, "new row is", "new rows are")
+            print(f"{who} held back until enough have come to form classes of their own")
