@@ -84,7 +84,7 @@ class Attacks:
         return f"{'holds' if self.holds else 'BROKEN'}{still}"
 
     def __str__(self) -> str:
-        return f"{self.release}: {self.verdict}\n{wording.table_text(HEADER, [row.told for row in self.rows])}"
+        return f"{self.release}\n{wording.table_text(HEADER, [row.told for row in self.rows])}\n{self.verdict}"
 
     def _repr_html_(self) -> str:
         return wording.table_html(f"{self.release}: {self.verdict}", HEADER, [row.told for row in self.rows])

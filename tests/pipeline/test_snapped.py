@@ -269,8 +269,8 @@ def test_columns_with_a_hierarchy_print_its_labels(shared: Con) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"grid": {"age": 5}}, "grid needs ranges = 'snapped'"),
-        ({"ranges": "columns", "grid": {"age": 5}}, "grid needs ranges = 'snapped'"),
+        ({"grid": {"age": 5}}, "grid needs ranges='snapped'"),
+        ({"ranges": "columns", "grid": {"age": 5}}, "grid needs ranges='snapped'"),
         ({"ranges": "snapped", "represent": "center"}, "cannot be combined with represent"),
         ({"ranges": "snapped", "method": "anatomy", "sensitive": "s", "l": 2}, "ranges does not apply to anatomy"),
         ({"ranges": "snapped", "grid": {"zip": 5}}, "grid names 'zip', which is not in quasi"),

@@ -73,7 +73,7 @@ def test_strict_refuses_what_breaks_k_together_and_stores_nothing(con: Con) -> N
     make(con, "by_age", ["age"], strict=True)
     before = rows(con, "select table_name from duckdb_tables() order by all")
     for name in ("by_zip", None):
-        with pytest.raises(BrokenPromiseError, match="strict is set, so nothing was stored"):
+        with pytest.raises(BrokenPromiseError, match="strict=True is set, so nothing was stored"):
             make(con, name, ["zip"], strict=True)
     assert rows(con, "select table_name from duckdb_tables() order by all") == before
     assert rows(con, "select name from anon.releases") == [("by_age",)]

@@ -119,7 +119,7 @@ def test_sql_statements_toml_and_flags_take_limits(con: sqlanon.Connection, tmp_
 
 
 def test_what_not_even_the_whole_table_keeps_is_refused_in_words(con: sqlanon.Connection) -> None:
-    with pytest.raises(DataError, match="l = 50 is illegal in diagnosis"):
+    with pytest.raises(DataError, match=r"l = 50 is .* diagnosis"):
         sqlanon.anonymize(con, "people", ["age"], 5, limits={"age": {"finest": 5}}, sensitive=["diagnosis"], l=50)
 
 

@@ -224,7 +224,7 @@ def test_others_known_is_stricter_than_each_column_by_itself():
     codes = np.array([[0, 0], [1, 1], [0, 0], [1, 1]])
     table = Problem(np.zeros((4, 1), dtype=int), np.ones(4, dtype=int), (Numbers(np.zeros(1)),), np.ones(1), codes)
     legality.check_legal(promise(table, {"distinct_l": 2}, is_strict=False))
-    with pytest.raises(DataError, match=r"distinct_l = 2 is impossible for ill.*only reaches 1 .*several = 'separate'"):
+    with pytest.raises(DataError, match=r"distinct_l = 2 is impossible for ill.*only reaches 1 .*several='separate'"):
         legality.check_legal(promise(table, {"distinct_l": 2}, columns=["ill", "job"]))
 
 

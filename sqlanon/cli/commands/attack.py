@@ -55,6 +55,5 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(found.as_dict()))
         else:
-            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=250)
-            print(found.verdict)
+            print(found)
     return 0 if found.holds else 1

@@ -8,6 +8,7 @@ import json
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_models, add_quasi, attach, attached, columns, flat
 from sqlanon.policy.options import ASKED
+from sqlanon.wording import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +52,20 @@ def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"source": source, **found.as_dict()}))
     else:
+<<<<<<< HEAD
         print(f"k = {found.k} (required: {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
         if found.linked_k is not None:
             asked_k = f"required: {found.asked_k}" if found.is_linked else "not required"
             print(f"linked k = {found.linked_k} ({asked_k}): people who share the rarest set of rows")
+=======
+        counted = f"{plural(found.rows, 'row')} and {plural(found.classes, 'class', 'classes')}"
+        print(f"k = {found.k} (required: {found.asked_k}) in {counted}")
+>>>>>>> why
         for model, by_column in found.reached.items():
             asked = f" (required: {found.asked[model]:g})" if model in found.asked else ""
             for column, value in by_column.items():
                 is_empty = value is None
                 print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
         if found.violations:
-            print(f"{found.violations:,} classes have fewer than {found.asked_k} rows")
+            print(f"{plural(found.violations, 'class has', 'classes have')} fewer than {found.asked_k} rows")
         print("holds" if found.holds else "BROKEN")

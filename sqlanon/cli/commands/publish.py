@@ -9,6 +9,7 @@ from pathlib import Path
 
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, existing_database
+from sqlanon.wording import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,5 +30,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(about))
     else:
-        holds = f"{about['property']}, {about['rows']:,} rows in {about['classes']:,} classes"
+        rows, classes = plural(about["rows"], "row"), plural(about["classes"], "class", "classes")
+        holds = f"{about['property']}, {rows} in {classes}"
         print(f"wrote {arguments.output}, verified on the file: {holds}", file=sys.stderr)

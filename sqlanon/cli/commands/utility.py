@@ -29,7 +29,9 @@ def run(arguments: argparse.Namespace) -> None:
             print(json.dumps({"metrics": release_dict(release)["metrics"], "task": task and task.as_dict()}))
             return
         measures = f"from anon.utility({literal(release.name)})"
-        con.duckdb.sql(f'select measure, value, "column", "range", better {measures}').show(max_rows=100)
+        con.duckdb.sql(f'select measure, round(value, 4) as value, "column", "range", better {measures}').show(
+            max_rows=100
+        )
         if task:
             shares = f"original {task.original:.1%}, release {task.release:.1%}, a constant guess {task.majority:.1%}"
             print(f"{task.target} predicted right: {shares}")
