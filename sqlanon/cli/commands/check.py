@@ -52,15 +52,11 @@ def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"source": source, **found.as_dict()}))
     else:
-<<<<<<< HEAD
-        print(f"k = {found.k} (required: {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
+        counted = f"{plural(found.rows, 'row')} and {plural(found.classes, 'class', 'classes')}"
+        print(f"k = {found.k} (required: {found.asked_k}) in {counted}")
         if found.linked_k is not None:
             asked_k = f"required: {found.asked_k}" if found.is_linked else "not required"
             print(f"linked k = {found.linked_k} ({asked_k}): people who share the rarest set of rows")
-=======
-        counted = f"{plural(found.rows, 'row')} and {plural(found.classes, 'class', 'classes')}"
-        print(f"k = {found.k} (required: {found.asked_k}) in {counted}")
->>>>>>> why
         for model, by_column in found.reached.items():
             asked = f" (required: {found.asked[model]:g})" if model in found.asked else ""
             for column, value in by_column.items():

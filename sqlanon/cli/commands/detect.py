@@ -38,12 +38,8 @@ def run(arguments: argparse.Namespace) -> None:
         elif arguments.toml:
             print(found.toml(), end="")
         else:
-<<<<<<< HEAD
-            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=200)
+            print(found)
             if found.together is not None:
                 print(f"all quasi-identifiers together single out {found.together:.1%} of the rows")
-=======
-            print(found)
->>>>>>> why
             if found.untested:
                 print(f"{found.untested:,} combinations of columns were not tested")

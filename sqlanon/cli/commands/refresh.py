@@ -29,7 +29,6 @@ def run(arguments: argparse.Namespace) -> None:
             f"'{version.release}' version {version.version}: {plural(version.rows, 'row')}, {version.added:,} added, "
             f"{version.withdrawn:,} withdrawn; held: {version.held_new:,} new, {version.held_deleted:,} deleted"
         )
-<<<<<<< HEAD
         others = ("returned", "parted", "relabeled", "left_out", "blank", "outdated")
         if told := [
             f"{getattr(version, fact):,} {fact.replace('_', ' ')}" for fact in others if getattr(version, fact)
@@ -37,8 +36,3 @@ def run(arguments: argparse.Namespace) -> None:
             print(", ".join(told))
         if version.note is not None:
             print(f"Nobody is added: {version.note}")
-=======
-        if version.held_new:
-            who = plural(version.held_new, "new row is", "new rows are")
-            print(f"{who} held back until enough have come to form classes of their own")
->>>>>>> why
