@@ -129,7 +129,7 @@ class Instance:
 
 def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None:
     """Register the functions with the connection's database instance, once, and remember the connection."""
-    instance = _find(con)
+    instance = _named(con)  # a connection that was loaded may have lost the functions to a rollback
     if instance is None:
         instance = Instance(planners)
         try:
@@ -156,6 +156,11 @@ def _find(con: duckdb.DuckDBPyConnection) -> Instance | None:
     for instance in list(_instances.values()):
         if any(reference() is con for reference in instance.connections):
             return instance
+    return _named(con)
+
+
+def _named(con: duckdb.DuckDBPyConnection) -> Instance | None:
+    """The instance that DuckDB names, if it knows the functions."""
     if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
         return _instances[run(con, "select sqlanon_instance()")[0][0]]
     return None

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 import sqlanon
 from sqlanon import samples
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.cli.main import main
 from sqlanon.drawing import theme
-from sqlanon.engine.names import resolve
 from sqlanon.errors import BrokenPromiseError, SqlanonError
-from sqlanon.pipeline.attribute import attributes_of
 from sqlanon.policy.policy import Policy
 from sqlanon.reporting import figures
 from sqlanon.reporting.columns import Bars, column_of
@@ -198,9 +195,8 @@ def test_every_bar_of_the_source_holds_k_rows_or_none(
     con = shared
     kind = "varchar" if is_text else "integer"
     con.execute(f"create or replace table t as select unnest($1::integer[])::{kind} as q", [values])
-    source, anon = resolve(con, "t"), anon_schema(con)
-    (attribute,) = attributes_of(source, Policy(quasi=("q",)), hierarchies(con, anon), anon)
-    column = column_of(con, source, attribute, None, least)
+    reading = Catalog.of(con).read("t", Policy(quasi=("q",), k=least))
+    column = column_of(con, reading, reading.attributes[0], None)
     if column.bars is not None and column.bars.before is not None:
         known = [value for value in values if value is not None or is_text]
         for share in column.bars.before:
