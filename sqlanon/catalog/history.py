@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.session import now
 from sqlanon.sqltext import name as quoted
+from sqlanon.sqltext import split_name
 
 CHUNK = 1 << 20
 """How much of a file is read at a time."""
@@ -23,7 +25,7 @@ def archive(catalog: Catalog, key: str, place: str | None) -> None:
         "where lower(made.name) = lower($key) returning printed",
         {"id": entry, "now": now(), "key": key},
     )
-    if place is None or not found:
+    if place is None or not found or not _has_columns(catalog, place, found[0][0]):
         return
     labels = ", ".join(f"cast({quoted(column)} as varchar)" for column in found[0][0])
     catalog.run(
@@ -31,6 +33,15 @@ def archive(catalog: Catalog, key: str, place: str | None) -> None:
         f"select $1, [{labels}], count(*) from {place} group by [{labels}]",
         [entry],
     )
+
+
+def _has_columns(catalog: Catalog, place: str, columns: Sequence[str]) -> bool:
+    """Is the table still there with these columns? Somebody may have dropped or changed it."""
+    there = catalog.run(
+        "select column_name from duckdb_columns() where (database_name, schema_name, table_name) = ($1, $2, $3)",
+        split_name(place),
+    )
+    return set(columns) <= {column for (column,) in there}
 
 
 _PUBLISHED = (

@@ -13,7 +13,7 @@ import sqlanon
 
 COMMANDS = {
     "demo": (
-        "show a table before and after, with proof and loss",
+        "show show a table before and after, with proof and loss",
         "sqlanon demo",
     ),
     "wizard": (
@@ -65,7 +65,7 @@ COMMANDS = {
         "sqlanon erase patients_public 17 --db hospital.duckdb",
     ),
     "status": (
-        "show which stored releases are behind their sources, and by how many rows",
+        "show show which stored releases are behind their sources, and by how many rows",
         "sqlanon status --db hospital.duckdb",
     ),
     "audit": (
@@ -93,7 +93,7 @@ COMMANDS = {
         "sqlanon key my.key",
     ),
     "utility": (
-        "show what a stored release lost, and with --task how well a column can still be predicted",
+        "show show what a stored release lost, and with --task how well a column can still be predicted",
         "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
     ),
     "studio": (

@@ -15,9 +15,10 @@ from sqlanon.comparison.cells import Asked, Cell
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import is_in_transaction, temporary, translate_errors
-from sqlanon.errors import DataError, InterruptedRunError, SqlanonError
+from sqlanon.errors import DataError, InterruptedRunError, PolicyError, SqlanonError
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.options import ROLES
+from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release
@@ -36,7 +37,7 @@ def run(comparison: Comparison) -> None:
     with translate_errors(), _same_rows(comparison) as table, Run() as whole:
         catalog = Catalog.of(con)
         found = [] if comparison.fresh else finished_cells(catalog, comparison.id, comparison.timeout)
-        stored = {cell.policy: Cell.of(cell) for cell in found}
+        stored = {_key(cell.policy): Cell.of(cell) for cell in found}
         comparison.fresh = False  # what this run stores is not run again
         for number, asked in enumerate(comparison.asked):
             whole.tell("comparison", number, len(comparison.asked), {})
@@ -45,6 +46,14 @@ def run(comparison: Comparison) -> None:
                 cell = _cell(comparison, table, asked)
                 _store(catalog, comparison, asked, cell)
             comparison.cells.append(cell)
+
+
+def _key(policy: str) -> str:
+    """What a cell was asked, as it is written now: options that came later have their defaults."""
+    try:
+        return Policy.of(json.loads(policy)).json()
+    except PolicyError:
+        return policy
 
 
 @contextmanager
@@ -131,5 +140,7 @@ def _without_values(problem: Exception) -> str:
     """What went wrong. Our own messages show no person's value; others' might, so only their kind is told."""
     if isinstance(problem, SqlanonError):
         return str(problem)
-    inside = re.search(r"Python exception occurred while executing the UDF: (\w+)", str(problem))
-    return f"{inside[1] if inside else type(problem).__name__} while it ran"
+    inside = re.search(
+        r"sqlanon fails with (\w+)|Python exception occurred while executing the UDF: (\w+)", str(problem)
+    )
+    return f"{inside[1] or inside[2] if inside else type(problem).__name__} while it ran"

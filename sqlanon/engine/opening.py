@@ -40,7 +40,7 @@ def _not_opened(path: str, problem: duckdb.Error) -> SqlanonError:
         )
     if "different configuration" in said:
         return ConflictError(
-            f"'{path}' is open in this process with other settings: close it there, or use the same settings"
+            f"'{path}' is open in this process with other settings: close it there, or use the same settings settings"
         )
     if "not a valid DuckDB database" in said or "Is a directory" in said or "in-memory database in read-only" in said:
         return CatalogError(f"'{path}' is not a DuckDB database")

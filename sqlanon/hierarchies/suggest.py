@@ -23,7 +23,7 @@ SHARE = 0.95
 """The share of values that must look alike."""
 MOST_CATEGORIES = 500
 LONG = 40
-"""Text of so many characters on average is free text."""
+"""Text of this many characters on average is free text."""
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
 _COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 _POINT = re.compile(r"-?\d+(\.\d+)?")

@@ -34,7 +34,7 @@ def releasing(reading: Reading, columns: Columns) -> tuple[list[Cte], tuple[str,
         (sensitive,) = source.resolve_names(policy.sensitive)
         if fold(sensitive) == "rows":
             raise PolicyError(
-                f"{policy.method} stores counts in a column called 'rows': rename '{sensitive}' in the source"
+                f"{policy.method} stores stores counts in a column called 'rows': rename '{sensitive}' in the source"
             )
         exact = {attribute.column: [(attribute.column, f"assigned.{attribute.value}")] for attribute in attributes}
         outputs = _outputs(source, exact | {sensitive: [(sensitive, "listed.counts")]}, kept)

@@ -166,15 +166,7 @@ class Policy:
         object.__setattr__(self, "k", whole_number("k", self.k, 2))
         if self.seed is not None:
             object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
-        if not self.quasi:
-            raise PolicyError(
-                f"quasi is empty: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
-            )
-        if len(self.quasi) > MOST_QUASI:
-            raise PolicyError(
-                f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: so many together leave next to "
-                "nothing of a table. Name those that others can know"
-            )
+        self._check_quasi()
         refuse_two_roles(self)
         check_entity(self)
         object.__setattr__(self, "identity", column_names("identity", self.identity))
@@ -217,15 +209,28 @@ class Policy:
         object.__setattr__(self, "weights", per_column(self, "weights", self.weights))
         object.__setattr__(self, "grid", grid_of(self))
         object.__setattr__(self, "limits", limits_of(self))
+        self._check_mappings()
+        for mapping in ("hierarchies", "weights", "grid", "limits", "parameters"):
+            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
+
+    def _check_quasi(self) -> None:
+        if not self.quasi:
+            raise PolicyError(
+                f"quasi is empty: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+            )
+        if len(self.quasi) > MOST_QUASI:
+            raise PolicyError(
+                f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: so many together leave next to "
+                "nothing of a table. Name those that others can know"
+            )
+
+    def _check_mappings(self) -> None:
         for column, hierarchy in self.hierarchies.items():
             if hierarchy is not None and not isinstance(hierarchy, str):
                 raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
         for column, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
                 raise PolicyError(f"weights: '{column}' must have a number above 0")
-
-        for mapping in ("hierarchies", "weights", "grid", "limits", "parameters"):
-            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
 
     @property
     def kind(self) -> Kind:

@@ -93,7 +93,7 @@ def _members_sql(catalog: Catalog, stored: Stored, people: str, kept: str) -> st
 
 
 def refuse_people(con: Session, source: Source, policy: Policy) -> None:
-    """Raise if people cannot be told apart, or blank values not from missing ones."""
+    """Raise if people cannot be distinguished, or blank values not from missing ones."""
     if policy.identity:
         nobody = " or ".join(f"{quoted(column)} is null" for column in source.resolve_names(policy.identity))
         ((rows, people, missing),) = run(

@@ -109,7 +109,7 @@ def _dropping(name: str) -> str:
 
 
 def _again(stored: Stored) -> str:
-    """How to make the release anew."""
+    """How to make the release again."""
     view = ", kind='view'" if stored.kind == "view" else ""
     flags = f"--name {stored.name}{' --view' if view else ''} --replace"
     return in_words(

@@ -152,7 +152,7 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
         if policy.entity is not None and entity is None:
             notes.append(
                 f"Rows are counted here, because {policy.entity}, which identifies a person, is not released. When "
-                f"the release was made, people were counted: every class had those of {release.proof.k} or more."
+                f"the release was made, people were counted: every class had at least {release.proof.k} people."
             )
         if proof.linked_k is not None:
             notes.append(_linked_note(proof.linked_k, policy.k))

@@ -399,7 +399,7 @@ class _Reader:
         self.one_of(opening)
         self.depth += 1
         if self.depth > DEEPEST:
-            self.fail("Lists and maps are nested too deeply")
+            self.fail("Lists and maps are nested too deeplyly")
         items: list[Any] = []
         while not self.accept(closing):
             if items:

@@ -1,4 +1,4 @@
-"""Small charts as SVG, in the colours of the report. Styled by classes only, as the pages allow nothing inline.
+"""Small charts as SVG, in the colors of the report. Styled by classes only, as the pages allow nothing inline.
 
 A chart is a picture of a table that stands below it, so that it is hidden from those who hear the page.
 """

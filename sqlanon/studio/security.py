@@ -77,7 +77,7 @@ class Refused(Exception):
 
 
 class Guard:
-    """The middleware. `port` is asked for at each request, as it may be known late."""
+    """The middleware. `port` is required at each request, as it may be known late."""
 
     def __init__(self, app: App, keys: Keys, port: Callable[[], int]) -> None:
         self.app, self.keys, self.port = app, keys, port

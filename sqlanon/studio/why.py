@@ -21,7 +21,7 @@ from sqlanon.studio.workspace import Source
 
 KS = (2, 3, 5, 10, 20, 50, 100)
 MOST_ROWS = 2_000_000
-"""Rows up to which all are taken; of more, so many are drawn."""
+"""Rows up to which all are taken; of more, this many are drawn."""
 ROLES = ("quasi", "sensitive", "entity")
 MODELS = ("l", "t", "several", "t_distance", "max_suppression", "seed", "weights")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ def test_every_release_is_listed_opened_and_verified(old: sqlanon.Connection) ->
         release = sqlanon.open_release(old, name)
         assert release.policy.k == k
         proof = release.verify()
-        assert proof | {"property": ""} == release.proof | {"property": ""}  # the words may change, the numbers not
+        assert replace(proof, property="", linked_k=None) == replace(
+            release.proof, property="", linked_k=None
+        )  # the words may change, the numbers not
         assert proof.rows == size
         assert release.metrics()["gcp"] == pytest.approx(value(old, f"select anon.gcp('{name}')"))
 

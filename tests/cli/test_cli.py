@@ -48,6 +48,8 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "k": 3,
             "several": "strict",
             "strict": False,
+            "forming": "free",
+            "linked": False,
             "deleted": "withdraw",
             "changed": "follow",
             "updated": "keep",

@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 
 import sqlanon
+from sqlanon.comparison import grid
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """The cells that are run rather than found."""
     cells: list[tuple[str, int]] = []
-    anonymize = sqlanon.compare.__globals__["anonymize"]
+    anonymize = grid.anonymize
 
     def noted(con: Any, source: str, policy: sqlanon.Policy) -> sqlanon.Release:
         release: sqlanon.Release = anonymize(con, source, policy=policy)
         cells.append((policy.method, policy.k))
         return release
 
-    monkeypatch.setitem(sqlanon.compare.__globals__, "anonymize", noted)
+    monkeypatch.setattr(grid, "anonymize", noted)
     return cells

@@ -15,6 +15,7 @@ from compared import QUASI, TWO, add_method
 import sqlanon
 from sqlanon import samples
 from sqlanon.cli.main import main
+from sqlanon.comparison import grid
 from sqlanon.errors import DataError, InterruptedRunError, SqlanonError
 from sqlanon.pipeline.metrics import METRICS, OURS
 from sqlanon.progress.run import Run
@@ -47,7 +48,7 @@ def test_a_cell_measures_what_the_release_itself_measures(con: duckdb.DuckDBPyCo
     release = sqlanon.anonymize(con, "patients", QUASI, 4, method="kacpc", **options)
     (cell,) = sqlanon.compare(con, "patients", QUASI, 4, methods="kacpc", metrics="cm,gcp", **options).cells
     assert {metric: cell.measures[metric] for metric in release.metrics()} == pytest.approx(release.metrics())
-    assert cell.proof == release.proof.as_dict().as_dict().as_dict()
+    assert cell.proof == release.proof.as_dict()
     ((policy, l, seed, rows),) = stored(con, "policy, l, seed, rows")  # noqa: E741
     assert (json.loads(policy), l, seed, rows) == (release.policy.options(), 2, 3, 16)
 
@@ -199,7 +200,7 @@ def test_a_method_with_another_promise_is_labelled_and_no_rival(con: duckdb.Duck
     found = sqlanon.compare(con, "patients", QUASI, 4, methods=["anatomy", "kacpc"], **options)
     first, last = found.ranked(4)
     assert (first.method, last.method, last.status) == ("kacpc", "anatomy", "done")
-    assert last.note.startswith("another promise")
+    assert last.note.startswith("a different promise")
     assert "risk" not in last.measures
     assert found.is_best(first, "time")
     assert not found.is_best(last, "time")
@@ -257,7 +258,7 @@ def test_a_sample_is_drawn_once_by_the_seed_whatever_the_order(con: duckdb.DuckD
 def test_copies_of_a_row_are_sampled_one_by_one(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("create table two as select i % 2 as age from range(1000) t(i)")
     prepared = sqlanon.compare(con, "two", "age", 2, methods="kacpc", sample=100)
-    with prepared._same_rows() as table:
+    with grid._same_rows(prepared) as table:
         counts = con.execute(f"select count(*) from {table} group by age").fetchall()
     assert all(30 < count < 70 for (count,) in counts)
     assert len(counts) == 2

@@ -1,4 +1,4 @@
-"""A column that tells who somebody is gets no role by itself, and is not released unless that is asked for."""
+"""A column that tells who somebody is gets no role by itself, and is not released unless that is required."""
 
 import duckdb
 import pytest

@@ -30,6 +30,8 @@ def everything(con: Any) -> dict[str, Any]:
     )
     content: dict[str, Any] = {}
     for *place, sql in found:
+        if place[2].startswith(("release_history", "publications")):
+            continue  # which remember what is gone
         table = ".".join('"' + part.replace('"', '""') + '"' for part in place)
         content[table] = sql, Counter(map(repr, rows(con, f"select columns(*)::varchar from {table}")))
     return content

@@ -44,14 +44,14 @@ def test_rows_that_are_no_tree_are_refused_with_the_offending_ones(
 REFUSED_EDGES = [
     ([("a", "x"), ("b", "x"), ("a", "y"), ("x", "*"), ("y", "*")], r"Node 'a' has two parents: \(a, x\), \(a, y\)"),
     ([("a", "x"), ("x", "y"), ("y", "x"), ("b", "*")], "form a cycle: x → y → x"),
-    ([("a", "a"), ("b", "*")], "round in a circle: a → a"),
-    ([("a", "b"), ("b", "a")], "round in a circle: a → b → a"),
-    ([("*", "*"), ("a", "*")], "round in a circle"),
+    ([("a", "a"), ("b", "*")], "form a cycle: a → a"),
+    ([("a", "b"), ("b", "a")], "form a cycle: a → b → a"),
+    ([("*", "*"), ("a", "*")], "form a cycle"),
     ([("a", "x"), ("b", "y")], r"2 tops, but there must be exactly one: \(x\), \(y\)"),
     ([("a", None), ("b", None)], r"2 tops, but there must be exactly one: \(a\), \(b\)"),
     ([("a", "*"), (None, "*")], r"A child is empty \(NULL\)"),
     ([(None, None)], r"A child is empty \(NULL\)"),
-    ([("*", None)], "a top and nothing below it"),
+    ([("*", None)], "nothing below its top"),
     ([], "has no rows"),
 ]
 

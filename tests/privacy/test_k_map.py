@@ -150,10 +150,10 @@ def test_the_option_works_in_statements_toml_and_on_the_command_line(tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"l": 2, "sensitive": ["diagnosis"]}, "population does not go with a model of sensitive columns"),
-        ({"max_suppression": 0.1}, "population does not go with max_suppression"),
-        ({"represent": "center"}, "population does not go with represent = 'center'"),
-        ({"method": "nonhomogeneous"}, "population does not go with method = 'nonhomogeneous'"),
+        ({"l": 2, "sensitive": ["diagnosis"]}, "population cannot be combined with a model of sensitive columns"),
+        ({"max_suppression": 0.1}, "population cannot be combined with max_suppression"),
+        ({"represent": "center"}, "population cannot be combined with represent='center'"),
+        ({"method": "nonhomogeneous"}, "population cannot be combined with method='nonhomogeneous'"),
         ({"population": ""}, "population is ''; it must be a table's name or a query"),
     ],
 )

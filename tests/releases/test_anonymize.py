@@ -121,7 +121,7 @@ def test_a_source_in_an_attached_database_is_named_in_full(con: Con) -> None:
 
 @pytest.mark.parametrize("method", ["auto", "kaca", "sequential", "incognito"])
 def test_the_same_seed_gives_the_same_classes_whatever_the_threads_and_the_row_order(method: str) -> None:
-    # Who of several people with the same quasi-identifiers is in which class is drawn anew each time.
+    # Who of several people with the same quasi-identifiers is in which class is drawn again each time.
     call = (
         "anon.anonymize('people', quasi := ['age', 'education', 'race'], k := 5, sensitive := ['occupation'], "
         f"method := '{method}', seed := 7)"

@@ -66,7 +66,7 @@ def test_proof_measures_summary_and_about_count_what_is_left_out(con: Con, tmp_p
     assert {m: measured[m] for m in ("gcp", "dm", "cm", "suppressed", "pmi_loss")} == pytest.approx(
         {m: found[m] for m in ("gcp", "dm", "cm", "suppressed", "pmi_loss")}
     )
-    assert "1 rows suppressed, 1 of them left out" in summary(release)
+    assert "1 row suppressed, 1 of them left out" in summary(release)
     about = release.publish(tmp_path / "out.duckdb")
     assert (about["rows"], about["suppressed"], about["left_out"]) == (5, 0, 1)
 

@@ -18,7 +18,8 @@ from sqlanon.cli.commands.hierarchy import EXAMPLES
 from sqlanon.cli.completing import Completer
 from sqlanon.cli.main import COMMANDS, main, parser
 from sqlanon.policy.policy import Policy
-from sqlanon.progress import bars, run
+from sqlanon.progress import bars
+from sqlanon.progress.run import Run
 from sqlanon.reporting.outline import Outline
 
 
@@ -176,7 +177,7 @@ def test_progress_is_quiet_where_nobody_looks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bars, "QUIET_FOR", 0.0)
-    with bars.bar(), run.running("method") as report:
+    with bars.bar(), Run().core("method") as report:
         report(1, 2, loss=0.1)
     assert capsys.readouterr() == ("", "")
     assert not bars.is_notebook()

@@ -39,12 +39,16 @@ def hospital(shared: duckdb.DuckDBPyConnection) -> sqlanon.Connection:
     return sqlanon.Connection(shared)
 
 
+KEPT = ("sqlanon_release", "release_history", "publications")
+"""What may grow: rows of releases without a name, and what is remembered of those that are gone or published."""
+
+
 def everything(con: sqlanon.Connection) -> Everything:
     found = con.execute(
         "select database_name, schema_name, table_name from duckdb_tables() union all "
         "select database_name, schema_name, view_name from duckdb_views() where not internal order by all"
     ).fetchall()
-    places = {".".join(map(quoted, place)) for place in found if not place[2].startswith("sqlanon_release")}
+    places = {".".join(map(quoted, place)) for place in found if not place[2].startswith(KEPT)}
     return {place: Counter(con.execute(f"select columns(*)::varchar from {place}").fetchall()) for place in places}
 
 

@@ -18,6 +18,7 @@ from problems import generators, largest_l, random_problem, tree, with_l
 
 from sqlanon.errors import DataError, InterruptedRunError, PolicyError
 from sqlanon.udfs.legality import check_legal
+from sqlanon.udfs.loops import moves
 from sqlanon.udfs.methods import sequential
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Groups, Numbers, Problem, gcp
@@ -132,7 +133,7 @@ def as_rows(groups: list[dict[int, int]]) -> list[list[int]]:
 @given(problem=sensitive, seed=st.integers(0, 99), cells=st.sampled_from([2**24, 60, 0]))
 def test_every_delta_is_the_difference_of_the_metric(cost, problem, seed, cells):
     rng, measure = np.random.default_rng(seed), Measure(problem, cost, 0.3)
-    with mock.patch.object(sequential, "TABLE_CELLS", cells):
+    with mock.patch.object(moves, "TABLE_CELLS", cells):
         table = sequential.Table(problem, cost, 0.3)
         parts = max(1, problem.rows // 4)
         clusters = sequential.Clusters(table, table.split(dict(enumerate(problem.counts.tolist())), parts, rng))
@@ -174,7 +175,7 @@ def test_every_delta_is_the_difference_of_the_metric(cost, problem, seed, cells)
 def test_the_core_does_what_the_literal_version_does(cost, problem, k, seed, shape, start, ending, cells):
     k = min(k, problem.rows)
     options = {"first_share": shape[0], "omega": shape[1], "passes": 4, "start": start, "ending": ending}
-    with mock.patch.multiple(sequential, TABLE_CELLS=cells, KNOWN_RANGES=3 if cells == 60 else 2**20):
+    with mock.patch.multiple(moves, TABLE_CELLS=cells, KNOWN_RANGES=3 if cells == 60 else 2**20):
         groups = run(problem, k, seed, cost=cost, mi_weight=0.3, **options)
     measure = Measure(problem, cost, 0.3)
     expected = literal_sequential(problem, k, np.random.default_rng(seed), measure, **options)

@@ -6,8 +6,8 @@ which a group across the cut would lose most. Blocks run in threads: numpy lets 
 operations. Then the groups are cut into blocks at other places, across the seams of the first, and each is refined for
 some steps.
 
-Time O(E d) for each doubling of the number of blocks, and memory O(E d) beside what the blocks under way take. Every
-block has its own random numbers, so that the answer depends on the seed and not on the number of threads.
+Time O(E d) for each doubling of the number of blocks, and memory O(E d) in addition to what the running blocks take.
+Every block has its own random numbers, so that the answer depends on the seed and not on the number of threads.
 
 Decided:
 - A cut leaves at least k rows on each side, which keep all models, so that every block can be clustered. A block that
@@ -48,7 +48,7 @@ Work = Callable[[Problem, np.random.Generator, Progress, float, float], Groups]
 
 
 def default_workers(tuples: int, attributes: int) -> int:
-    """How many blocks of so many tuples are under way at once: one for each core, as far as memory allows.
+    """How many blocks of this many tuples are under way at once: one for each core, as far as memory allows.
 
     The blocks are the same whatever the machine: only how many of them run at once depends on it.
     """
@@ -107,8 +107,8 @@ def cluster(
     counts_rows: bool = False,
     workers: int | None = None,
 ) -> Groups:
-    """The work done in blocks of so many tuples, or rows, several at once, and their seams polished; on the whole table
-    where it is no larger, or size is None."""
+    """The work done in blocks of this many tuples, or rows, several at once, and their seams polished; on the whole
+    table where it is no larger, or size is None."""
     filling = problem.counts.astype(np.float64) if counts_rows else np.ones(len(problem.counts))
     rule = 0 if size is None else cut(problem, filling, size, _legal(problem, k))
     if size is None or isinstance(rule, int):

@@ -75,7 +75,7 @@ class Plan:
     is_alone: bool = False
     """Is there no second box?"""
     rounds: int = 1
-    """How often the order is made anew from the best two parts so far."""
+    """How often the order is made again from the best two parts so far."""
     price: float = 0.0
     """If not 0, the first part is chosen by what its rows gain against this share of the pool's mean loss."""
 
@@ -90,7 +90,7 @@ class Plan:
         return cls("tuples", 0, int(rng.integers(1, 4)), is_alone, rounds, price)
 
     def rest(self, boxes: int) -> Plan:
-        """The plan for what the first cut leaves, with the boxes of so many groups left."""
+        """The plan for what the first cut leaves, with the boxes of this many groups left."""
         if boxes > 1:
             return Plan("groups", rounds=self.rounds)
         return replace(self, kind="tuples", price=0.0)

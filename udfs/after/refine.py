@@ -1,11 +1,11 @@
 """Refine: any clustering, with less loss. Groups that are near each other are pooled and cut again.
 
-Ours: a large-neighbourhood search (Shaw, CP 1998) for the loss of paper 000 or another measure of costs.py. A step
-makes disjoint pools of two groups, now and then of one or three, and offers each a new cut: its tuples are put in the
-order of how much nearer they are to one box than to another, and of all places to cut that order in two parts of k rows
-or more, the best is taken; a part of 2k rows or more is cut again. A pool whose new groups lose less than its old ones
-keeps them. Moving a tuple, swapping tuples, splitting and dissolving a group are all cuts of that kind, and the box of
-every possible part is a running union (see boxes.py), so that a pool costs no loop.
+Our own: a large-neighborhood search (Shaw, CP 1998) for the loss of He et al. 2012 or another measure of costs.py. A
+step makes disjoint pools of two groups, now and then of one or three, and offers each a new cut: its tuples are put in
+the order of how much nearer they are to one box than to another, and of all places to cut that order in two parts of k
+rows or more, the best is taken; a part of 2k rows or more is cut again. A pool whose new groups lose less than its old
+ones keeps them. Moving a tuple, swapping tuples, splitting and dissolving a group are all cuts of that kind, and the
+box of every possible part is a running union (see boxes.py), so that a pool costs no loop.
 
 Time O(E (d + log E)) a step and memory O(E d) for E entries with d attributes; by PMI, E d is times the number of
 sensitive values. It may stop after any step. The same
@@ -21,7 +21,7 @@ Decided:
 - A pool of three is cut twice: the first part is the one whose rows gain most, each against a price near the pool's
   mean loss, and the rest is cut between the other two groups.
 - The rows of a tuple may part, where a part then has exactly k rows.
-- A cut counts only if all its groups keep the models that are asked for. Suppressed rows stay suppressed.
+- A cut counts only if all its groups keep the models that are required. Suppressed rows stay suppressed.
 - heat > 0 is simulated annealing: a pool also keeps a new cut that loses more, the less likely the more it loses, and
   the best clustering of all is returned. It may lose heat √k times what a cell loses that tells nothing, on average:
   on Adult, the best heat for k = 10 and 100 is then the same. Heat falls in proportion to what is left of the budget.
@@ -66,7 +66,7 @@ NOISE = 0.3
 """How much farther, at most, a group may seem than it is: pools then differ from step to step."""
 PATIENCE = 60
 TOTAL = 1000
-"""Progress is told in thousandths of the budget."""
+"""Progress is reported in thousandths of the budget."""
 GAIN = 1e-9
 KEY = 2**40
 """Groups are sorted by keys up to this, with a random fraction."""
@@ -85,7 +85,7 @@ def refine(
     objective: str = "ncp",
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """The groups after so many steps or seconds, whichever is over first; their loss is never more than before."""
+    """The groups after this many steps or seconds, whichever is over first; their loss is never more than before."""
     table = Table(problem, objective)
     is_kept = groups.group != SUPPRESSED
     if not is_kept.any():
@@ -156,11 +156,11 @@ class State:
     charge: Floats
     """What a group's rows lose together."""
     least: Floats
-    """What they would lose if all were printed as they are: 0 but for MI and PMI."""
+    """What they would lose if all were released unchanged: 0 but for MI and PMI."""
 
     @classmethod
     def of(cls, table: Table, group: Ints, tuples: Ints, rows: Ints) -> State:
-        """Entries in any order; groups are numbered anew, in their order."""
+        """Entries in any order; groups are numbered again, in their order."""
         order = np.argsort(group, kind="stable")
         group, tuples, rows = group[order], tuples[order], rows[order]
         first = np.flatnonzero(np.r_[True, np.diff(group) != 0])
@@ -217,9 +217,9 @@ class State:
         return np.cumsum(self.length) - self.length
 
     def pools(self, width: int, rng: np.random.Generator, block: int = BLOCK, one_of: int = 2) -> Ints:
-        """Disjoint pools of so many groups, near each other and the first one costly: pools × width.
+        """Disjoint pools of this many groups, near each other and the first one costly: pools × width.
 
-        Near means the nearest of a block, and one of so many groups is in a pool.
+        Near means the nearest of a block, and one of this many groups is in a pool.
         """
         if width == 1:
             return np.arange(self.count)[:, None]
@@ -335,7 +335,7 @@ class State:
 
 
 def _nearest(far: Singles, count: int) -> Ints:
-    """The places of so many of the least numbers of each line, none below 0; of equal ones the first.
+    """The places of this many of the least numbers of each line, none below 0; of equal ones the first.
 
     Numbers with their places below them are sorted several times faster than by numpy's stable argsort.
     """

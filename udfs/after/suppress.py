@@ -14,8 +14,8 @@ Decided:
   people were given up must not tell that they have the same one.
 - What is left of a group, and what others join, must keep k and all models; an offer that breaks one is not taken.
 - Loss is NCP, whatever the method keeps low.
-- Suppressed rows that are fewer than k, or break a model as a class of their own, cannot be printed: see `settle`. With
-  models that compare with the table (t, beta, delta) they would change what is compared with, so that then none is
+- Suppressed rows that are fewer than k, or break a model as a class of their own, cannot be released: see `settle`.
+  With models that compare with the table (t, beta, delta) they would change what is compared with, so that then none is
   suppressed.
 """
 
@@ -60,7 +60,7 @@ def suppress(problem: Problem, groups: Groups, k: int, share: float, progress: P
 
 
 def settle(problem: Problem, groups: Groups, k: int) -> Groups:
-    """Suppressed rows that cannot be printed as a class of their own are left out."""
+    """Suppressed rows that cannot be released as a class of their own are left out."""
     if may_print_suppressed(problem, groups, k):
         return groups
     group = np.where(groups.group == SUPPRESSED, LEFT_OUT, groups.group)
@@ -130,14 +130,14 @@ class State:
         """What a suppressed row loses."""
 
     def groups(self) -> Groups:
-        """The clustering, its groups numbered anew."""
+        """The clustering, its groups numbered again."""
         kept = self.group >= 0
         number = self.group.copy()
         number[kept] = np.unique(self.group[kept], return_inverse=True)[1]
         return Groups.collect(self.before.tuple, number[self.unit], self.before.rows, self.before.report)
 
     def round(self, left: int) -> int:
-        """Take the best offers, of so many rows at most, and say how many rows they suppressed."""
+        """Take the best offers, of this many rows at most, and say how many rows they suppressed."""
         if left <= 0:
             return 0
         self._measure()

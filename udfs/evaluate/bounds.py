@@ -155,7 +155,7 @@ def _box_with(
         open_ones = loss < best
         if not open_ones.any():
             continue
-        # Classes are told apart by 40 bits of a hash: if two have the same, it is of their union, and still a bound.
+        # Classes are distinguished by 40 bits of a hash: if two have the same, it is of their union, and still a bound.
         key = sum((part[depth] for part, depth in zip(keys, depths, strict=True)), np.zeros(len(best), np.int64))
         key = key >> 23 & (1 << 40) - 1
         some = np.arange(len(best))

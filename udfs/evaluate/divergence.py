@@ -1,6 +1,7 @@
-"""The Kullback-Leibler divergence of a release from its source (Kifer & Gehrke 2006, as paper 002 uses it).
+"""The Kullback-Leibler divergence of a release from its source (Kifer & Gehrke 2006, as Goldberger & Tassa 2010 use
+it).
 
-A printed class spreads its rows evenly over all combinations of values that it covers, so each tuple is compared with
+A released class spreads its rows evenly over all combinations of values that it covers, so each tuple is compared with
 every class. As a join in SQL that took 20 times as long: here a class is an intersection of bit sets over the tuples.
 """
 
@@ -19,7 +20,7 @@ def divergence(lo: Ints, hi: Ints, rows: Ints, ranks: Ints, counts: Ints) -> flo
     """The divergence in bits, from classes that cover lo to hi (classes × attributes) and tuples of ranks; None where
     there are too many of them, or where it is infinite because no class covers some tuple.
 
-    O(C E d / 64) time and O(E) memory for C classes and E tuples, beside a bit set per distinct printed range.
+    O(C E d / 64) time and O(E) memory for C classes and E tuples, in addition to a bit set per distinct released range.
     """
     if len(lo) * len(ranks) > MOST_PAIRS:
         return None

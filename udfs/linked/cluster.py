@@ -130,7 +130,7 @@ def cluster(
 
 
 def _blocks(problem: Problem, people: People, k: int, size: int) -> list[Ints]:
-    """People in blocks of at most so many, cut by their middle rows as tables are."""
+    """People in blocks of at most this many, cut by their middle rows as tables are."""
     middle = people.tuple[people.first + people.size // 2]
     ones = np.ones(len(middle), dtype=np.int64)
     heads = replace(problem, ranks=problem.ranks[middle], counts=ones, sensitive=None, models=(), entity=None)

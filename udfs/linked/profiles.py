@@ -78,7 +78,7 @@ class Desk(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, attributes: int, people: int, seed: int) -> Desk:
-        """A desk for people of at most so many rows, and groups of at most so many people."""
+        """A desk for people of at most this many rows, and groups of at most this many people."""
         box = (rows, attributes)
         return cls(
             np.zeros((rows + 1, rows + 1)),

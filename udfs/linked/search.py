@@ -46,7 +46,7 @@ class State(NamedTuple):
 
     @classmethod
     def of_groups(cls, groups: int, room: int, rows: int, attributes: int, people: int) -> State:
-        """Room for so many groups of at most so many people, of whom nobody has more than these rows."""
+        """Room for this many groups of at most this many people, of whom nobody has more than these rows."""
         return cls(
             np.zeros((groups, room), dtype=np.int64),
             np.zeros(groups, dtype=np.int64),
@@ -84,7 +84,7 @@ def join(losses, people, state, g, person, desk):
 
 @compiled
 def rebuild(losses, people, state, g, desk):
-    """The profile of a group anew."""
+    """The profile of a group again."""
     state.cost[g], state.boxes[g] = build(
         losses, people, state.who[g], state.size[g], state.lo[g], state.hi[g], state.loss[g], desk
     )

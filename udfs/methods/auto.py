@@ -1,7 +1,7 @@
 """Auto: the default. Peel finds the groups, refine polishes them for as long as the user wants to wait.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
-Where models are asked for, so does a peel that is blind to them, and all starts are repaired first.
+Where models are required, so does a peel that is blind to them, and all starts are repaired first.
 `effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short polish, 'balanced'
 takes about ten times as long, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
 peel runs to its end, and what is left of the budget goes to refine.
@@ -31,9 +31,9 @@ LARGE = 50_000
 ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
 SMALL = 20_000
-"""Tables of so many tuples can afford to repair a start that breaks its models almost everywhere."""
+"""Tables of this many tuples can afford to repair a start that breaks its models almost everywhere."""
 PER_TUPLE = 20
-"""Steps of peel are at most so many per tuple: a small table has few classes to find."""
+"""Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ def _repaired(
 
 METHOD = Method(
     name="auto",
-    paper="peel, then a large-neighbourhood search (Shaw, CP 1998) for the loss of He et al., PAKDD 2012",
+    paper="peel, then a large-neighborhood search (Shaw, CP 1998) for the loss of He et al., PAKDD 2012",
     cost="O(E (s d + r log E)) time, O(E d) memory for s and r steps over E distinct tuples with d attributes",
-    use="the default: the least loss in the time given",
+    use="the default: the lowest loss in the given time",
     cluster=cluster,
     parameters=(
         peel.OBJECTIVE,

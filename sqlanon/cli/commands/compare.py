@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
     parser.add_argument("--max-suppression", type=number, help=MAX_SUPPRESSION.help)
     parser.add_argument("--refine", action="store_true", default=None, help="improve every method's groups by a search")
-    parser.add_argument("--seed", type=int, help="the seed of the methods and of the sample")
+    parser.add_argument("--seed", type=int, help="the seed the seed of the methods and of the sample")
     parser.add_argument("--sample", type=int, metavar="ROWS", help="compare on a sample of this many rows, drawn once")
     parser.add_argument(
         "--timeout", type=float, metavar="SECONDS", help="stop a method after this many seconds and continue"

@@ -1,4 +1,4 @@
-"""sqlanon methods: list the clustering methods and their parameters."""
+"""sqlanon methods: list list the clustering methods and their parameters."""
 
 from __future__ import annotations
 

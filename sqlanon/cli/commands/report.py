@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("sensitive", "with --quasi: sensitive columns"),
     ):
         parser.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
-    parser.add_argument("--k", type=int, help="with --quasi: rows that every class must have (default 5)")
+    parser.add_argument("--k", type=int, help="with --quasi: every class must have at least this many rows (default 5)")
     parser.add_argument("--entity", metavar="COLUMN", help="with --quasi: count people by this column, instead of rows")
     add_models(parser)
     parser.add_argument("--source", help="with --quasi: what the table was made from, to tell what was lost")

@@ -158,7 +158,7 @@ def render(ask: Ask, template: str, status: int = 200, **context: Any) -> HTMLRe
 
 
 def redirect(ask: Ask, url: str) -> Response:
-    """On to another page: by the browser, or by htmx where a part was asked for."""
+    """On to another page: by the browser, or by htmx where a part was required."""
     if ask.is_fragment:
         return Response(status_code=200, headers={"hx-redirect": url})
     return RedirectResponse(url, 303)
@@ -178,7 +178,7 @@ class Strip:
 
 
 def strip(ask: Ask, desk: Desk) -> Strip:
-    """What is known at once; the rest is asked for again."""
+    """What is known at once; the rest is required again."""
     studio, source = ask.studio, desk.source
     profile = studio.profile(source, wait=0)
     rows = f"{profile.value.rows:,}" if profile.is_ready and profile.problem is None else "…"

@@ -65,7 +65,7 @@ def values(ask: Ask) -> Response:
 
 
 def person(ask: Ask) -> Response:
-    """Whose rows they are: a row each, or told apart by a column."""
+    """Whose rows they are: a row each, or distinguished by a column."""
     profile = ask.profile()
     draft = ask.draft(profile)
     chosen = ask.text("person")

@@ -16,7 +16,7 @@ from sqlanon.studio.pages.common import Ask, NotFoundError, copies, redirect, re
 from sqlanon.studio.runs import PATIENT, Result
 
 ATTACKED = 20_000
-"""People who are sought in a large release: so many are drawn."""
+"""People who are sought in a large release: this many are drawn."""
 
 
 def result(ask: Ask) -> Response:
@@ -133,7 +133,7 @@ def _why(ask: Ask, found: Result) -> dict[str, Any]:
 
 
 def _attack_answer(ask: Ask, found: Result, is_asked: bool) -> Answer | None:
-    """The attacks, if they were asked for."""
+    """The attacks, if they were required."""
     key = (ask.source.slug, "attack", found.number)
     if not is_asked and not ask.studio.background.knows(key):
         return None
