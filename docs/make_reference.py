@@ -30,8 +30,8 @@ KINDS = {
     "Checks": ("checks", "k_map"),
     "Risk": ("risk", "detect", "audit"),
     "Refresh": ("status",),
-    "Hierarchies": ("hierarchy",),
-    "Anonymize": ("methods", "anonymize"),
+    "Hierarchies": ("hierarchy", "suggest_hierarchy"),
+    "Anonymize": ("methods", "anonymize", "explain", "diff"),
     "Measures": ("utility", "measure", "lower_bound"),
 }
 """What macros are for: those of a folder of sql/macros, or single ones of sql/macros/planned."""

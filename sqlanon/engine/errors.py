@@ -98,6 +98,8 @@ def told(problem: BaseException) -> str:
 def _cast(problem: BaseException) -> str:
     """Which types a cast is missing between, if it says so in types alone."""
     found = re.search(r"cast \(([A-Z_0-9(), \[\]]+ -> [A-Z_0-9(), \[\]]+)\)", str(problem))
+    if found is None:
+        found = re.search(r'type "([A-Z_0-9]+)"', str(problem))
     return f" ({found[1]})" if found else ""
 
 

@@ -24,6 +24,7 @@ class Reading:
     @classmethod
     def of(cls, policy: Policy, source: Source, hierarchies: Hierarchies) -> Reading:
         """What the policy reads of the source, or an error that names what does not fit."""
+        source.resolve_names(policy.identity)
         return cls(
             policy,
             source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sqlanon.engine.session import Session, run
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option_name
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.identifiers import suggests
 from sqlanon.policy.policy import Policy
@@ -79,5 +79,5 @@ def refuse_identifiers(con: Session, source: Source, policy: Policy) -> None:
         why = f"its values look like {look[column]}" if column in look else f"it is called like {called}"
         raise PolicyError(
             f"Column '{column}' is in {role}, but {why}, which tells who somebody is. Leave it out, pseudonymize it, "
-            f"count people by it (entity), or name it in unsafe_keep instead if it is to be released unchanged"
+            f"count people by it (entity), or name it in {option_name('unsafe_keep')} instead if it is to be released unchanged"
         )

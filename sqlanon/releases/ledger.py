@@ -11,7 +11,7 @@ from sqlanon.catalog.places import members_of
 from sqlanon.catalog.releases import Stored
 from sqlanon.engine.names import resolve, snapshot
 from sqlanon.engine.session import Session, run, temporary
-from sqlanon.errors import BrokenPromiseError, CatalogError, DataError
+from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, in_words
 from sqlanon.pipeline.digests import COHORT, DIGEST, STATE, Digests
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
@@ -43,8 +43,7 @@ class Ledger:
         digests = recall(catalog, stored, key)
         if digests is None:
             raise CatalogError(
-                f"View '{stored.name}' was made by a version of sqlanon that could not refresh: CREATE OR REPLACE "
-                f"ANONYMIZED VIEW"
+                f"View '{stored.name}' was made by a version of sqlanon that could not refresh. Use {again(stored)}"
             )
         found = stack.enter_context(snapshot(con, stored.source))
         digests.check(found, stored.name)
@@ -137,4 +136,15 @@ def differ(con: Session, one: str, other: str, columns: tuple[str, ...]) -> bool
     return any(
         run(con, f"select 1 from (select {listed} from {a} except all select {listed} from {b}) limit 1")
         for a, b in pairs
+    )
+
+
+def again(stored: Stored) -> str:
+    """How to make the release again."""
+    view = ", kind='view'" if stored.kind == "view" else ""
+    flags = f"--name {stored.name}{' --view' if view else ''} --replace"
+    return in_words(
+        python=f"sqlanon.anonymize(con, ..., name={stored.name!r}{view}, replace=True)",
+        sql=f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}",
+        command=f"sqlanon anonymize {flags}",
     )

@@ -49,7 +49,7 @@ from sqlanon.privacy.proof import prove
 from sqlanon.progress.run import Run
 from sqlanon.releases.batches import batch_size
 from sqlanon.releases.combinations import check_combinations
-from sqlanon.releases.ledger import HAS_LEFT, IS_BLANK, IS_ERASED, IS_NEW, NOW, WAS_SHOWN, Ledger, differ
+from sqlanon.releases.ledger import HAS_LEFT, IS_BLANK, IS_ERASED, IS_NEW, NOW, WAS_SHOWN, Ledger, again, differ
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.newcomers import Newcomers
 from sqlanon.releases.parting import AWAY, may_part, parted_sql
@@ -91,13 +91,13 @@ def refreshed(catalog: Catalog, stored: Stored, key: bytes | None) -> Version:
 
 def refuse_unrefreshable(catalog: Catalog, stored: Stored) -> None:
     """Raise if the release is not one that can be refreshed."""
-    again = _again(stored)
+    made_again = again(stored)
     if stored.kind != "view":
         raise CatalogError(
-            f"Release '{stored.name}' is a table, which is a snapshot. Make a view instead, or use {again}"
+            f"Release '{stored.name}' is a table, which is a snapshot. Make a view instead, or use {made_again}"
         )
     if (reason := unrefreshable(stored.policy, stored.source)) is not None:
-        raise CatalogError(f"Release '{stored.name}' cannot be refreshed, because {reason}. Use {again}")
+        raise CatalogError(f"Release '{stored.name}' cannot be refreshed, because {reason}. Use {made_again}")
     if not is_still_there(catalog, stored.name):
         raise CatalogError(f"What is called '{stored.name}' now is not the release: {_dropping(stored.name)}")
 
@@ -106,17 +106,6 @@ def _dropping(name: str) -> str:
     """How to forget the release."""
     sql = f"DROP ANONYMIZED VIEW {name}"
     return in_words(python=f"sqlanon.drop_release(con, {name!r})", sql=sql, command=f"{sql} in sqlanon shell")
-
-
-def _again(stored: Stored) -> str:
-    """How to make the release again."""
-    view = ", kind='view'" if stored.kind == "view" else ""
-    flags = f"--name {stored.name}{' --view' if view else ''} --replace"
-    return in_words(
-        python=f"sqlanon.anonymize(con, ..., name={stored.name!r}{view}, replace=True)",
-        sql=f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}",
-        command=f"sqlanon anonymize {flags}",
-    )
 
 
 @dataclass(frozen=True)
@@ -406,6 +395,6 @@ class _Refresh:
         if unknown:
             raise HierarchyError(
                 f"Column '{unknown[0]}' of '{self.stored.name}' has labels that its hierarchy no longer has: "
-                f"use {_again(self.stored)}, or bring the hierarchy back"
+                f"use {again(self.stored)}, or bring the hierarchy back"
             )
         return measured

@@ -57,7 +57,7 @@ def test_what_the_database_finds_is_explained_in_flags_on_the_command_line(
     database = str(shutil.copy(hospital_file, tmp_path))
     command = ["anonymize", "patients", "--db", database, "--quasi", "age", "--k", "2"]
     assert main([*command, "--keep", "name"]) == 2
-    assert "or name it in --unsafe-keep if that is meant" in capsys.readouterr().err
+    assert "or name it in --unsafe-keep instead" in capsys.readouterr().err
     assert main([*command, "--sensitive", "diagnosis", "--name", "first"]) == 0
     said = capsys.readouterr().err
     assert "everyone has the same value" not in said or "--l 2" in said

@@ -42,7 +42,7 @@ def test_a_measure_that_no_float_can_hold_is_null_and_says_why(con: Con) -> None
 
 
 def test_three_hundred_quasi_identifiers_are_refused_in_words(con: Con) -> None:
-    with pytest.raises(PolicyError, match="300 quasi-identifiers are named, and 100 are the most"):
+    with pytest.raises(PolicyError, match="quasi names 300 columns, and 100 is the most"):
         sqlanon.anonymize(con, "wide", wide(con, 300), 5)
 
 
@@ -101,7 +101,7 @@ def test_released_text_carries_no_collation(con: Con) -> None:
 
 def test_a_source_that_fails_is_told_from_a_fault_of_ours(con: Con) -> None:
     con.execute("create view broken as select cast('x' || range as integer) as age from range(9)")
-    with pytest.raises(DataError, match=r"^The source cannot be read: a value in it fails \(ConversionException\)$"):
+    with pytest.raises(DataError, match=r"^The source cannot be read: a value cannot be converted to another type\."):
         sqlanon.anonymize(con, "broken", ["age"], 2)
 
 
