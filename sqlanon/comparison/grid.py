@@ -140,7 +140,6 @@ def _without_values(problem: Exception) -> str:
     """What went wrong. Our own messages show no person's value; others' might, so only their kind is told."""
     if isinstance(problem, SqlanonError):
         return str(problem)
-    inside = re.search(
-        r"sqlanon fails with (\w+)|Python exception occurred while executing the UDF: (\w+)", str(problem)
-    )
-    return f"{inside[1] or inside[2] if inside else type(problem).__name__} while it ran"
+    signs = (r"sqlanon fails with (\w+)", r"Python exception occurred while executing the UDF: (\w+)")
+    inside = next((found for sign in signs if (found := re.search(sign, str(problem)))), None)
+    return f"{inside[1] if inside else type(problem).__name__} while it ran"

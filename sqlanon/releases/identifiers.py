@@ -79,5 +79,6 @@ def refuse_identifiers(con: Session, source: Source, policy: Policy) -> None:
         why = f"its values look like {look[column]}" if column in look else f"it is called like {called}"
         raise PolicyError(
             f"Column '{column}' is in {role}, but {why}, which tells who somebody is. Leave it out, pseudonymize it, "
-            f"count people by it (entity), or name it in {option_name('unsafe_keep')} instead if it is to be released unchanged"
+            f"count people by it (entity), or name it in {option_name('unsafe_keep')} instead if it is to be released "
+            f"unchanged"
         )

@@ -66,8 +66,7 @@ def anonymize(
     `suggest` drafts a hierarchy for each text column that has none, stores it under the column's name and uses it.
     """
     con, source, quasi, k = begun(con, source, quasi, k, name)
-    given = {option: value for option, value in {"quasi": quasi, "k": k, **options}.items() if value is not None}
-    policy = _policy_of(policy, given)
+    policy = _policy_of(policy, {"quasi": quasi, "k": k, **options})
     if kind not in KINDS:
         raise SqlanonError(not_one_of("kind", kind, KINDS))
     if key is not None and not policy.pseudonymize:
@@ -85,7 +84,6 @@ def anonymize(
         catalog = Catalog.of(raw)
         target = Target.named(catalog, name, kind, replace)
         found = stack.enter_context(_rows(raw, named(source), policy))
-        refuse_identifiers(raw, found, policy)
         if suggest:
             use_suggestions(catalog, found, policy)
         making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
@@ -107,7 +105,8 @@ def anonymize(
     )
 
 
-def _policy_of(policy: Policy | None, given: dict[str, Any]) -> Policy:
+def _policy_of(policy: Policy | None, options: dict[str, Any]) -> Policy:
+    given = {option: value for option, value in options.items() if value is not None}
     if policy is None:
         return Policy.of(given)
     if given:
@@ -119,6 +118,7 @@ def _policy_of(policy: Policy | None, given: dict[str, Any]) -> Policy:
 def _rows(con: Session, asked: str, policy: Policy) -> Iterator[Source]:
     """The source, with its population if k counts its people, as something that reads the same twice."""
     with snapshot(con, asked) as found:
+        refuse_identifiers(con, found, policy)
         if policy.population is None:
             yield found
         else:
