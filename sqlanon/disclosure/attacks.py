@@ -17,6 +17,7 @@ import numpy as np
 from sqlanon import wording
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
+from sqlanon.disclosure.counting import centered, correlation, revealed
 from sqlanon.disclosure.dealing import exchange
 from sqlanon.disclosure.linked import known_rows
 from sqlanon.engine.frames import registered
@@ -322,31 +323,13 @@ def _order(view: Covering) -> Attack:
     expected, of_class = expected[known], of_class[known]
     free = len(place)
     if np.count_nonzero(np.diff(of_class)) + 1 == len(np.unique(of_class)):
-        place, expected = (_centred(values, of_class) for values in (place, expected))
+        place, expected = (centered(values, of_class) for values in (place, expected))
         free -= len(np.unique(of_class))
     if free < 10:
         return Attack("row_order", None, f"{tried}: too few rows", None, None, None, "not tried")
-    got = abs(_correlation(place, expected))
+    got = abs(correlation(place, expected))
     chance = math.tanh(SIGMAS * math.sqrt(1.06 / (free - 3)))
     return Attack("row_order", None, tried, got, chance, chance, _verdict(got, chance, False))
-
-
-def _centred(values: Floats, group: Codes) -> Floats:
-    _, which = np.unique(group, return_inverse=True)
-    which = which.reshape(-1)
-    centred: Floats = values - (np.bincount(which, values) / np.bincount(which))[which]
-    return centred
-
-
-def _correlation(left: Floats, right: Floats) -> float:
-    """Spearman's: of the ranks, ties sharing theirs. 0 where one of them is always the same."""
-    ranks = []
-    for values in (left, right):
-        _, which, counts = np.unique(np.round(values, 6), return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[which.reshape(-1)])
-    if any(np.ptp(rank) == 0 for rank in ranks):
-        return 0.0
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
 def _ends(view: Covering) -> list[Attack]:
@@ -416,7 +399,7 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
         parts = np.flatnonzero(((lo[number] <= part_lo) & (part_hi <= hi[number])).all(axis=1))
         if len(parts) < 2 or part_rows[parts].sum() != rows[number]:
             continue
-        told = _told(values.reshape(-1)[of_class == number], part_rows[parts], l)
+        told = revealed(values.reshape(-1)[of_class == number], part_rows[parts], l)
         if told is not None:
             merged += 1
             got, chance = max(got, told[0]), max(chance, told[1])
@@ -435,33 +418,3 @@ def _dealing(catalog: Catalog, view: Covering) -> Attack:
         tried = "the policy was run again on the same rows; it gave other releases, so no guess can be checked by it"
     verdict = "holds" if not found.are_too_many else "open" if promise is None else "BROKEN"
     return Attack("dealing", None, tried, found.got, found.chance, promise, verdict)
-
-
-def _told(values: Codes, parts: Codes, l: float) -> tuple[float, float] | None:  # noqa: E741
-    """The best guess about a person once some part is known to break l, and the best guess without that; None where
-    no part can break it.
-
-    A part breaks l by a value with the chance that dealing out the values gives it more than its share. Two such events
-    at once are taken for as many as they are, so the guess is exact where they exclude each other.
-    """
-    counts = np.unique(values, return_counts=True)[1]
-    rows = int(counts.sum())
-    chances, shares = [], []
-    for part, size in enumerate(parts.tolist()):
-        for value, count in enumerate(counts.tolist()):
-            drawn = np.arange(math.floor(size / l + 1e-9) + 1, min(size, count) + 1)
-            ways = [
-                math.comb(count, x) * math.comb(rows - count, size - x) / math.comb(rows, size) for x in drawn.tolist()
-            ]
-            if not sum(ways):
-                continue
-            here = float(drawn @ np.array(ways)) / sum(ways)
-            others = counts * (size - here) / (rows - count)
-            others[value] = here
-            share = np.tile((counts - others) / (rows - size), (len(parts), 1))
-            share[part] = others / size
-            chances.append(sum(ways))
-            shares.append(share)
-    if not chances:
-        return None
-    return float(np.average(shares, axis=0, weights=chances).max()), float(counts.max() / rows)

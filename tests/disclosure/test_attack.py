@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import sqlanon
 from sqlanon.cli.main import main
-from sqlanon.disclosure.attacks import Attack, Attacks, _told
+from sqlanon.disclosure.attacks import Attack, Attacks
+from sqlanon.disclosure.counting import revealed
 from sqlanon.errors import CatalogError, DataError, PolicyError
 
 Con = duckdb.DuckDBPyConnection
@@ -196,7 +197,7 @@ def test_a_merge_for_l_tells_which_group_would_have_broken_it(con: Con) -> None:
 )
 def test_what_a_merge_tells_agrees_with_all_ways_to_deal_the_values(values: str, parts: tuple[int, ...]) -> None:
     codes = np.unique(list(values), return_inverse=True)[1]
-    told = _told(codes, np.array(parts), 2)
+    told = revealed(codes, np.array(parts), 2)
     ends = np.cumsum((0, *parts))
     seen = []
     for dealt in itertools.permutations(codes.tolist()):

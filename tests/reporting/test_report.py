@@ -300,7 +300,7 @@ def test_people_are_counted_where_the_policy_counts_them(con: duckdb.DuckDBPyCon
     assert "every class had at least 4 people" in hidden.notes[0]
     assert hidden.entity is None
     shown = facts_of_release(sqlanon.anonymize(con, "visits", unsafe_keep=["who"], name="v", **options), curve=False)
-    assert shown.claim.startswith("Every person is one of at least 4 who look the same")
+    assert shown.claim.startswith("Every row is one of those of at least 4 people that look the same")
     assert shown.sizes[0][0] == 4
     assert shown.risks["prosecutor_max"] == 0.25
     for proof in shown.proofs:
