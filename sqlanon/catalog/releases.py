@@ -235,7 +235,8 @@ def remove(catalog: Catalog, key: str) -> bool:
     )
     places = marked(catalog, key)
     for stored, kind, storage in found:
-        archive(catalog, stored, _released(places))
+        place = f"{catalog.database}.{storage}" if kind == "view" else _released(places)
+        archive(catalog, stored, place)
         for place in places:
             catalog.run(f"drop {kind} {place}")
         if kind == "view":
