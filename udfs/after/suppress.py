@@ -36,6 +36,8 @@ PAIRS = 1 << 24
 CHUNK = 1 << 18
 """Pairs of a tuple and a group that are looked at together."""
 GAIN = 1e-9
+TIE = 6
+"""Decimals by which offers are compared: fewer than those of the sums that they come from, so that a tie is one."""
 
 
 def allowed(problem: Problem, share: float) -> int:
@@ -109,7 +111,7 @@ class Offer:
     @property
     def key(self) -> tuple[float, int, int]:
         """The best first: what a suppressed row gains, rounded so that what should be a tie is one."""
-        return -round(self.gain / self.suppressed, 9), self.group, int(self.gone[0])
+        return -round(self.gain / self.suppressed, TIE), self.group, int(self.gone[0])
 
 
 class State:
@@ -182,7 +184,7 @@ class State:
         after = self.problem.loss(lo[may_go], hi[may_go])
         entries, group, rows, rest = entries[may_go], group[may_go], rows[may_go], rest[may_go]
         gain = self.cost[group] - rest * after - rows * self.whole
-        order = np.lexsort((entries, -np.round(gain / rows, 9), group))
+        order = np.lexsort((entries, -np.round(gain / rows, TIE), group))
         first = order[np.diff(group[order], prepend=-1) != 0]
         nobody = np.empty(0, dtype=np.int64)
         for one in first[gain[first] > GAIN].tolist():
