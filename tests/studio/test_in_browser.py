@@ -72,6 +72,13 @@ def press(browser: Any, text: str) -> None:
     until(browser, pressed, 20)
 
 
+def submit(browser: Any, text: str) -> None:
+    """Press a button that loads a page, and wait for that page: whoever goes on before it is there may lose either."""
+    browser.execute_script("window.isLeaving = true")
+    press(browser, text)
+    until(browser, lambda: not browser.execute_script("return window.isLeaving"))
+
+
 def until(browser: Any, check: Callable[[], Any], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -117,10 +124,9 @@ def demo(served: Callable[..., Server], browser: Any) -> str:
     server = served(is_demo=True)
     base = enter(browser, server)
     browser.get(f"{base}/t/patients/columns")
-    until(browser, lambda: "Use all suggestions" in text_of(browser))
-    press(browser, "Use all suggestions")
+    submit(browser, "Use all suggestions")
     browser.get(f"{base}/t/patients/hierarchies")
-    press(browser, "Use all suggestions")
+    submit(browser, "Use all suggestions")
     browser.get(f"{base}/t/patients/promise")
     press(browser, "Run")
     until(browser, lambda: "/result" in browser.current_url)
