@@ -2,21 +2,27 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test nightly docs format notebooks clean
+.PHONY: demo studio test nightly docs format notebooks snapshots clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
 
+studio: $(VENV)/.studio  ## the web page, on the sample data
+	@$(BIN)/sqlanon studio --demo --out build/studio
+
 test: $(VENV)/.developing  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@find sqlanon/udfs -type l -delete && for core in udfs/*; do ln -s ../../$$core sqlanon/udfs/; done  # for mypy and editors
-	$(BIN)/mypy -p sqlanon
+	@typed=$$(mktemp -d) && mkdir -p $$typed/sqlanon/udfs && (ln -s $(CURDIR)/sqlanon/* $$typed/sqlanon/ 2>/dev/null; \
+		ln -s $(CURDIR)/udfs/* $(CURDIR)/sqlanon/udfs/__init__.py $$typed/sqlanon/udfs/; cd $$typed && \
+		$(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p sqlanon); \
+		found=$$?; rm -r $$typed; exit $$found  # links to the tree, laid out as in a wheel
 	$(BIN)/python -m pytest -n auto
 
-nightly: $(VENV)/.developing  ## kills at a hundred moments each, and 20,000 fuzzed cases: an hour or two
+nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables: an hour or two
 	$(BIN)/python tests/robust/kill.py --moments 100
 	$(BIN)/python tests/robust/fuzz.py --cases 20000
+	$(BIN)/python tests/helpers/worlds.py --tables 5000
 
 docs: $(VENV)/.developing  ## the documentation, as pages that need no network, in build/site
 	$(BIN)/python docs/make_reference.py
@@ -29,6 +35,9 @@ format: $(VENV)/.developing
 notebooks: $(VENV)/.developing  ## run examples/*.ipynb again and store what they show
 	$(BIN)/python tests/project/test_notebooks.py
 
+snapshots: $(VENV)/.developing  ## plan the queries of tests/pipeline/snapshots anew; git diff then shows what a change does to them
+	$(BIN)/python tests/pipeline/test_snapshots.py
+
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
@@ -38,6 +47,10 @@ $(VENV)/bin/python:
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
+
+$(VENV)/.studio: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[studio]'
+	@touch $@ $(VENV)/.installed
 
 $(VENV)/.developing: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

@@ -76,26 +76,26 @@ def shown(compared: Comparison) -> str:
 
 
 def claims(con: Con, data: Path, compared: Comparison, timeout: float) -> Table:
-    """What the papers say of each other, and what holds here."""
+    """What the papers claim about each other, and what holds here."""
     table = Table({"claim": (60, None), "k": (4, None), "said": (12, None), "here": (12, None), "holds": (5, None)})
     cells = {(cell.method, cell.k): cell for cell in compared.cells if cell.is_done}
     ratio = Ratio(table, cells, compared.ks)
-    ratio.add("003: Incognito distorts so many times as much as KACA", "distortion_ratio", "incognito", "kaca", 5.57)
-    ratio.add("004: KACPC's precision to IKAC's", "precision", "kacpc", "ikac", 1.207)
-    ratio.add("004: KACPC's precision to OKA's", "precision", "kacpc", "oka", 1.3)
-    ratio.add("002: Mondrian's LM to sequential's", "lm", "mondrian", "sequential", 1.0)
-    ratio.add("002: Hilbert's LM to sequential's", "lm", "hilbert", "sequential", 1.0)
+    ratio.add("Li et al. 2006: Incognito's distortion to KACA's", "distortion_ratio", "incognito", "kaca", 5.57)
+    ratio.add("Wang et al. 2022: KACPC's precision to IKAC's", "precision", "kacpc", "ikac", 1.207)
+    ratio.add("Wang et al. 2022: KACPC's precision to OKA's", "precision", "kacpc", "oka", 1.3)
+    ratio.add("Goldberger & Tassa 2010: Mondrian's LM to sequential's", "lm", "mondrian", "sequential", 1.0)
+    ratio.add("Goldberger & Tassa 2010: Hilbert's LM to sequential's", "lm", "hilbert", "sequential", 1.0)
     for count in DIMENSIONS:
         quasi, methods = columns_of(data, count), ["nonhomogeneous", "bisecting"]
         both = sqlanon.compare(con, "adult", quasi, 10, methods=methods, timeout=timeout, partition="mondrian")
         found = {(cell.method, cell.k): cell for cell in both.cells if cell.is_done}
-        claim = f"000: NH's GCP to CB's with {count} columns; CB loses less with more than 3"
+        claim = f"He et al. 2012: NH's GCP to CB's with {count} columns; CB loses less with more than 3"
         Ratio(table, found, [10]).add(claim, "gcp", "nonhomogeneous", "bisecting", 1.0, count > 3)
     return table
 
 
 class Ratio:
-    """Claims that one method's measure is so many times another's."""
+    """Claims about the ratio of one method's measure to another's."""
 
     def __init__(self, table: Table, cells: dict[tuple[str, int], Cell], ks: Sequence[int]) -> None:
         self.table, self.cells, self.ks = table, cells, ks

@@ -1,10 +1,9 @@
-"""The papers' printed tables beside ours, as Markdown: docs/REPRODUCTION.md is what this prints.
+"""The papers' tables next to ours, as Markdown: docs/REPRODUCTION.md is the output.
 
     python benchmarks/reproduce.py [--data ../shared/data] [--quick] [--only table2,table3]
 
-Everything goes through sqlanon as its users call it; only distances that no release shows are asked of the cores.
-Without the data, the tables that need it are left out and the rest is printed. The papers are called as in the
-docstrings of udfs/: 000 bisecting, 001 wfcmeans, 002 sequential, 003 kaca, 004 kacpc.
+Everything calls sqlanon as a user would; only distances that no release shows come directly from the cores. Without the
+data, the tables that need it are left out. docs/papers.md lists the papers.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Section:
     notes: str
 
     def markdown(self) -> str:
-        """As it stands in docs/REPRODUCTION.md."""
+        """The section as in docs/REPRODUCTION.md."""
         lines = [self.header, ["---"] * len(self.header), *self.rows]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         notes = [textwrap.fill(" ".join(part.split()), 120) for part in self.notes.strip().split("\n\n")]
@@ -100,7 +99,7 @@ def measured(con: Con, call: str) -> dict[str, float]:
 
 
 def adult_45222(con: Con, data: Path) -> list[str]:
-    """The table of paper 002, all columns as text: without a hierarchy, a text is printed or suppressed."""
+    """The table of Goldberger & Tassa 2010, all columns as text: without a hierarchy, a text is kept or suppressed."""
     con.execute(
         "create or replace table adult as select cast(columns(* exclude salary_class) as varchar), salary_class "
         "from read_csv($1)",
@@ -122,7 +121,7 @@ TABLE_2 = {
 
 
 def table2(settings: Settings) -> Section:
-    """002 Table 2: LM of repeated runs, suppression only."""
+    """Goldberger & Tassa 2010, Table 2: LM of repeated runs, suppression only."""
     con = loaded()
     quasi = adult_45222(con, settings.data)
     rows = []
@@ -145,17 +144,17 @@ def table2(settings: Settings) -> Section:
             ]
         )
     return Section(
-        "002 Table 2: loss LM of repeated runs of sequential clustering",
+        "Goldberger & Tassa 2010, Table 2: loss LM of repeated runs of sequential clustering",
         ["k", "minimum", "ours", "difference", "average", "ours", "difference", "ours, better ending", "difference"],
         rows,
         f"""
-        Adult with 45,222 rows and all 14 columns, suppression only: `cost='suppression'`, all columns as text. The
-        paper's ten runs are {settings.runs} here (seeds from 0), with `ending='paper'`; the default ending was run
-        once. The fewer the runs, the higher their minimum. {not_run("k", TABLE_2, settings.k)} The row that the paper
-        labels k = 60 is its k = 75: its text runs 75 and not 60.
+        The table is Adult with 45,222 rows and all 14 columns, with suppression only: `cost='suppression'`, all columns
+        as text. The paper's ten runs are {settings.runs} here (seeds from 0), with `ending='paper'`; the default ending
+        was run once. With fewer runs, the minimum is higher. {not_run("k", TABLE_2, settings.k)} The row that the paper
+        labels k = 60 is for k = 75, because its text says that 75 was run and does not mention 60.
 
-        The printed standard deviation, 0.03 to 0.04, cannot be that of ten losses whose minimum is 0.002 to 0.006
-        below their average; 0.003 to 0.004 could.
+        The paper's standard deviation, 0.03 to 0.04, cannot be that of ten losses whose minimum is 0.002 to 0.006 below
+        their average; 0.003 to 0.004 would be possible.
         """,
     )
 
@@ -170,7 +169,7 @@ TABLE_3 = {
 
 
 def table3(settings: Settings) -> Section:
-    """002 Table 3: mean entropy diversity for weights between PMI and MI."""
+    """Goldberger & Tassa 2010, Table 3: mean entropy diversity for weights between PMI and MI."""
     con = loaded()
     quasi = adult_45222(con, settings.data)
     rows = []
@@ -183,24 +182,24 @@ def table3(settings: Settings) -> Section:
             found = release.metrics()["mean_entropy_diversity"]
             rows.append([str(k), *line(f"{weight:g}", printed, found, 2), f"{found - printed:+.2f}".replace("-", "−")])
     return Section(
-        "002 Table 3: average entropy diversity by the weight w of MI against PMI",
-        ["k", "w", "printed, bits", "ours", "difference", "in bits"],
+        "Goldberger & Tassa 2010, Table 3: average entropy diversity by the weight w of MI against PMI",
+        ["k", "w", "paper, bits", "ours", "difference", "in bits"],
         rows,
         f"""
-        The same table with salary_class sensitive, `cost='wmi'`, `mi_weight=w`, `ending='paper'`, one run each. The
-        paper does not say how it generalizes here; as in the rest of its section 8 it is taken to be suppression.
-        {not_run("k", TABLE_3, settings.diversity_k)} {not_run("w", WEIGHTS, settings.weights)}
+        The table is the same, with salary_class sensitive, `cost='wmi'`, `mi_weight=w` and `ending='paper'`, and one
+        run each. The paper does not say how it generalizes here. We assume suppression, as in the rest of its section
+        8. {not_run("k", TABLE_3, settings.diversity_k)} {not_run("w", WEIGHTS, settings.weights)}
 
-        Ours shows what the paper shows, classes nearly pure with PMI (w = 0) and mixed with MI (w = 1), but does not
-        reach its numbers: the diversities are about 0.06 bits lower. The paper prints neither the losses MI and PMI
-        themselves, nor whether the mean is over clusters, as ours is, or over rows. So we cannot tell whether its
-        clusterings or its mean differ.
+        Our results show what the paper shows, nearly pure classes with PMI (w = 0) and mixed classes with MI (w = 1),
+        but they do not reach its numbers: the diversities are about 0.06 bits lower. The paper gives neither the losses
+        MI and PMI themselves, nor whether the mean is over clusters, as ours is, or over rows. So we do not know
+        whether its clusterings or its mean differ.
         """,
     )
 
 
 def pmi(settings: Settings) -> Section:
-    """002, the example of section 5.1."""
+    """Goldberger & Tassa 2010, the example of section 5.1."""
     con = loaded()
     source, private = "aaaabbbbc", "000101111"
     rows = []
@@ -213,19 +212,19 @@ def pmi(settings: Settings) -> Section:
         if name == "g1":
             rows.append(line("Π_PMI(D, g1) by equation (14)", 0.595, found["pmi_loss"], 3))
     return Section(
-        "002 section 5.1: PMI of the two releases",
-        ["number", "printed", "ours", "difference"],
+        "Goldberger & Tassa 2010, section 5.1: PMI of the two releases",
+        ["number", "paper", "ours", "difference"],
         rows,
         """
-        By `anon.measure`. The paper's numbers are relative to the original table, `pmi_loss_relative`, with
-        logarithms to base 2. Its equation (14) as printed has no such term: for g1 it gives 0.595, which is our
-        computation and not printed there, and is `pmi_loss`.
+        Computed by `anon.measure`. The paper's numbers are relative to the original table, `pmi_loss_relative`, with
+        logarithms to base 2. Its equation (14) as printed has no such term. For g1 it gives 0.595, which is `pmi_loss`;
+        we computed this number, and the paper does not contain it.
         """,
     )
 
 
 def l0(settings: Settings) -> Section:
-    """002 section 8.3: the largest l of Adult."""
+    """Goldberger & Tassa 2010, section 8.3: the largest l of Adult."""
     con = loaded()
     adult_45222(con, settings.data)
     con.execute("create table everyone as select 1 as all_rows, salary_class, education from adult")
@@ -235,11 +234,12 @@ def l0(settings: Settings) -> Section:
         ((found,),) = con.execute(sql).fetchall()
         rows.append(line(f"ℓ0 of {column}", printed, found, digits))
     return Section(
-        "002 section 8.3: the largest legal ℓ",
-        ["number", "printed", "ours", "difference"],
+        "Goldberger & Tassa 2010, section 8.3: the largest possible ℓ",
+        ["number", "paper", "ours", "difference"],
         rows,
         """
-        By `anon.l_diversity` of all rows as one class. A larger l is refused with this number.
+        Computed by `anon.l_diversity` with all rows as one class. A larger l is refused, and the error gives this
+        number.
         """,
     )
 
@@ -253,7 +253,7 @@ NEAREST = (
 
 
 def nearest(settings: Settings) -> Section:
-    """001 Table 1: 1-NN error of the original and of the released table, k = 3."""
+    """Chiu & Tsai 2007, Table 1: 1-NN error of the original and of the released table, k = 3."""
     con = loaded()
     rows = []
     lowest = 0.0
@@ -282,7 +282,7 @@ def nearest(settings: Settings) -> Section:
             ]
         )
     return Section(
-        "001 Table 1: 1-NN error, k = 3",
+        "Chiu & Tsai 2007, Table 1: 1-NN error, k = 3",
         [
             "table",
             "original",
@@ -295,18 +295,18 @@ def nearest(settings: Settings) -> Section:
         ],
         rows,
         f"""
-        Leave-one-out with the Manhattan distance on the features as they are; original rows against released rows,
-        which are printed as class centres (`represent='center'`). All rows of a class are equally near then, and
-        their majority decides. If the lowest row decides instead, Iris has {percent(lowest)}. The paper says neither.
+        Leave-one-out with the Manhattan distance on the unscaled features: original rows against released rows, which
+        are class centers (`represent='center'`). All rows of a class are then equally near, and their majority decides.
+        If the lowest row decides instead, Iris has {percent(lowest)}. The paper does not say which.
 
-        **Original.** Wine is exact. Iris is 7 of 150, 4.67 %; the 4.47 % of the paper is no multiple of 1/150, and so
-        probably a misprint.
+        **Original.** Wine agrees exactly. Iris is 7 of 150, 4.67%. The paper's 4.47% is not a multiple of 1/150, and so
+        is probably a misprint.
 
-        **Iris** agrees: the printed run lies within our seeds. **Wine does not**: no seed reaches 17.42 %, with raw
-        or with scaled numbers. The paper says neither how its features are scaled nor how many runs it took.
+        **Iris** agrees: the paper's run lies within the range of our seeds. **Wine does not**: no seed reaches 17.42%,
+        with raw or with scaled numbers. The paper does not say how its features are scaled or how many runs it took.
 
-        **The Zoo row is not Zoo.** Its errors are multiples of 1/32, while Zoo has 101 rows and an error of the
-        original below 4 %. The row belongs to another table, of 32 rows; there is nothing to compare.
+        **The Zoo row is not Zoo.** Its errors are multiples of 1/32, but Zoo has 101 rows, and the error of the
+        original is below 4%. The row belongs to another table, of 32 rows, so there is nothing to compare.
         """,
     )
 
@@ -317,7 +317,7 @@ def _in_order(con: Con, table: str, columns: list[str]) -> Any:
 
 
 def microdata(settings: Settings) -> Section:
-    """000 Table 1 to Table 2."""
+    """He et al. 2012, Table 1 to Table 2."""
     con = loaded()
     samples.create(con, "microdata")
     printed = [("[20-20]", "[25-30]")] * 2 + [("[30-40]", "[25-30]")] * 2 + [("[50-60]", "[5-10]")] * 3
@@ -340,19 +340,19 @@ def microdata(settings: Settings) -> Section:
         mean = float(np.mean([loss["gcp"] for loss in losses]))
         rows.append(line(f"mean GCP of `reading='{reading}'`; Table 2 in {hits} of {seeds} seeds", 0.1893, mean, 4))
     return Section(
-        "000 Table 1 to Table 2: seven patients, k = 2",
-        ["number", "printed", "ours", "difference"],
+        "He et al. 2012, Table 1 to Table 2: seven patients, k = 2",
+        ["number", "paper", "ours", "difference"],
         rows,
         """
-        NCP and GCP are not printed in the paper; they follow from its Table 2 by its Definition 1. Table 2 is the
-        optimum. The best of 15 restarts, our default, finds it every time; rounds that go on from the centres, the
-        literal reading of the paper's "r times", do not.
+        The paper does not give NCP and GCP; they follow from its Table 2 by its Definition 1. Table 2 is the optimum.
+        The best of 15 restarts, our default, finds it every time. Rounds that continue from the centers, the literal
+        reading of the paper's "r times", do not.
         """,
     )
 
 
 def problems(settings: Settings) -> Section:
-    """003 Table 1 and the weighted hierarchical distances."""
+    """Li et al. 2006, Table 1 and the weighted hierarchical distances."""
     con = loaded()
     samples.create(con, "problems")
     bound = []
@@ -401,17 +401,17 @@ def problems(settings: Settings) -> Section:
         )
         rows.append(line(name, printed, found["distortion"], digits))
     return Section(
-        "003 Table 1 and section 3",
-        ["number", "printed", "ours", "difference"],
+        "Li et al. 2006, Table 1 and section 3",
+        ["number", "paper", "ours", "difference"],
         rows,
         """
-        By `anon.measure`. WHD(6, 5) is 0.08759; the paper cuts it to 0.087, and rounded it is 0.088.
+        Computed by `anon.measure`. WHD(6, 5) is 0.08759. The paper truncates it to 0.087; rounded it is 0.088.
         """,
     )
 
 
 def distances(settings: Settings) -> Section:
-    """004 section 3.2: the distances in Figure 1."""
+    """Wang et al. 2022, section 3.2: the distances in Figure 1."""
     # Leaves 0 to 2 are under Gov, 3 is Private, 4 and 5 are under another node, 6 is under the root.
     work = Tree(
         np.array([0, 0, 0, 1, 2, 3, 4, 4, 5, 6]),
@@ -420,15 +420,15 @@ def distances(settings: Settings) -> Section:
     )
     to_local = gauges.category_distance(work, np.array(0), np.arange(7))
     return Section(
-        "004 section 3.2: distances of categories",
-        ["number", "printed", "ours", "difference"],
+        "Wang et al. 2022, section 3.2: distances of categories",
+        ["number", "paper", "ours", "difference"],
         [
             line("DistC(Private, Local-gov)", 18, float(to_local[3]), 4),
             line("DistC(State-gov, Local-gov)", 0.4628, float(to_local[1]), 4),
         ],
         """
-        By equations (4) and (5) as printed, on the tree of Figure 1: three levels and seven leaves, three of them
-        under Gov, and Private directly under the root.
+        Computed by equations (4) and (5) as printed, on the tree of Figure 1, which has three levels and seven leaves.
+        Three leaves are under Gov, and Private is directly under the root.
         """,
     )
 
@@ -490,31 +490,32 @@ def adult(settings: Settings) -> Section:
         ["k", "method", "how", "GCP", "LM", "precision", "CAVG", "distortion ratio, age as a tree"],
         rows,
         """
-        Not from the papers, which print no such table: ours are compared with slow implementations to the letter,
-        made before this package (ours / literal). Seed 0, one run each; where a cell has one number, there is no
-        literal one. Columns age (a number), workclass, education, marital-status, race and sex with their
-        hierarchies. Precision is better higher.
+        This table is not from the papers, which have no such table. Our results are compared with slow, literal
+        implementations that were made before this package (ours / literal). There is one run each, with seed 0. Where a
+        cell has one number, there is no literal implementation. The columns are age (a number), workclass, education,
+        marital-status, race and sex with their hierarchies. Higher precision is better.
 
-        **CAVG** counts what is printed: two groups with the same labels are one class here, and were two there. Hence
-        the higher numbers of kacpc and sequential, in which a frequent tuple fills several groups; counted by groups,
-        at k = 10 they have 1.00 and 1.27. Ours of bisecting leaves a group of equal rows whole, however many, as
-        cutting it gains nothing.
+        **CAVG** counts released classes: two groups with the same labels are one class here, but two classes in the
+        literal implementations. Therefore kacpc and sequential have higher numbers, because a frequent tuple fills
+        several groups; counted by groups, they have 1.00 and 1.27 at k = 10. Our bisecting does not cut a group of
+        equal rows, however large, because that gains nothing.
 
-        **Distortion ratio**: there, age was measured by its tree with every method. Ours is measured in the same way
-        here, each range of ages by the closest node that covers it; `metrics()` of a release with age as a number
-        takes the range's share of the domain instead, which is less.
+        **Distortion ratio**: the literal implementations measured age by its tree with every method. Ours is measured
+        in the same way here: each range of ages by the closest node that covers it. `metrics()` of a release with age
+        as a number uses the range's share of the domain instead, which is smaller.
 
-        **sequential**: with the paper's ending, ours agrees within 3 %; the default ending loses 5 to 11 % less.
+        **sequential**: with the paper's ending, ours agrees within 3%. The default ending loses 5 to 11% less.
 
-        **kaca**: the literal one clustered with age as a tree, and so does ours in the rows that say so, where it
-        agrees within 3 %. With age as a number GCP is a quarter lower at k = 10 and a sixth at k = 50; measured by
-        the tree of ages, it distorts a little more.
+        **kaca**: the literal implementation clustered with age as a tree. Ours does so in the rows that say so, and
+        agrees within 3%. With age as a number, GCP is a quarter lower at k = 10 and a sixth lower at k = 50. Measured
+        by the tree of ages, it distorts a little more.
 
-        **bisecting**: the literal one, with restarts, drew the first two centres among rows; ours draws them among
-        distinct tuples, which loses less. Rounds are the literal reading of the paper's "r times".
+        **bisecting**: the literal implementation, with restarts, drew the first two centers from the rows. Ours draws
+        them from the distinct tuples, which loses less. Rounds are the literal reading of the paper's "r times".
 
-        **wfcmeans**: the classes are as many as the literal one's (CAVG), but GCP is a third lower. Ours does what
-        the slow version in its tests does on random tables; the difference from the older one is not explained.
+        **wfcmeans**: there are as many classes as in the literal implementation (CAVG), but GCP is a third lower. Ours
+        agrees with the slow version in its tests on random tables. We have no explanation for the difference from the
+        older implementation.
         """,
     )
 
@@ -590,8 +591,8 @@ def report(names: list[str], settings: Settings) -> Iterator[str]:
     yield (
         "# The papers' numbers, and ours\n\n"
         f"Made by `{command}` on {date.today()} with Python {platform.python_version()}, DuckDB {duckdb.__version__}, "
-        f"numpy {np.__version__} and sqlanon {sqlanon.__version__}. Differences are ours less theirs, in percent of "
-        "theirs; lower is better unless said.\n"
+        f"numpy {np.__version__} and sqlanon {sqlanon.__version__}. A difference is our number minus theirs, in "
+        "percent of theirs. Lower is better unless the text says otherwise. [Papers](papers.md) lists the papers.\n"
     )
     has_data = (settings.data / "adult_45222.csv").exists()
     for name in names:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from typing import Any
 import sqlanon
 from sqlanon import errors
 from sqlanon.cli.main import COMMANDS, parser
-from sqlanon.pipeline.macros import MACROS
+from sqlanon.pipeline.macros import Macro, macros
 from sqlanon.policy.options import ASKED
 from sqlanon.policy.policy import OPTIONS, Policy
 from sqlanon.samples import create
@@ -26,15 +27,16 @@ from sqlanon.udfs.methods import METHODS
 
 PAGE = Path(__file__).resolve().parent / "reference.md"
 KINDS = {
-    "pipeline": "Anonymize",
-    "checks": "Checks",
-    "risk": "Risk",
-    "hierarchy": "Hierarchies",
-    "metrics": "Measures",
+    "Checks": ("checks", "k_map"),
+    "Risk": ("risk", "detect", "audit"),
+    "Refresh": ("status",),
+    "Hierarchies": ("hierarchy", "suggest_hierarchy"),
+    "Anonymize": ("methods", "anonymize", "explain", "diff"),
+    "Measures": ("utility", "measure", "lower_bound"),
 }
-"""What the macros of each folder of sql/ are for; a folder without an entry goes by its name."""
-HELPERS = ("size_text", "quoted_list", "quoted_text", "numbered_list", "class_query", "model_query", "risk_query")
-"""Macros that others are made of."""
+"""What macros are for: those of a folder of sql/macros, or single ones of sql/macros/planned."""
+QUERIES = ("risk_query",)
+"""Macros outside of sql/macros/helpers that others are made of."""
 
 
 def reference() -> str:
@@ -45,14 +47,18 @@ def reference() -> str:
 
 def _head() -> Iterator[str]:
     yield "# Reference\n"
-    yield "Made from the code by `python docs/make_reference.py`. What to do with all this is in the how-to guides.\n"
+    yield (
+        "Generated from the code by `python docs/make_reference.py`. The [how-to guides](howto/interfaces.md) show how "
+        "to use all this.\n"
+    )
 
 
 def _errors() -> Iterator[str]:
     yield "## Errors\n"
     yield (
-        "All that a user can put right is a `sqlanon.SqlanonError`, in words. Whatever was asked for then has not "
-        "happened: a release, hierarchy or file is stored whole or not at all, even if the process is killed.\n"
+        "Every error that a user can correct is a `sqlanon.SqlanonError`, whose message says what to do. After an "
+        "error nothing has changed: a release, hierarchy or file is stored completely or not at all, even if the "
+        "process is killed.\n"
     )
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SqlanonError)]
     yield _table(
@@ -60,8 +66,8 @@ def _errors() -> Iterator[str]:
     )
     yield (
         "Several threads may work on one database, each with a connection of its own (`con.cursor()`). Several "
-        "processes may read one file; while one writes, no other can open it. As plain SQL, `anon.anonymize(...)` "
-        "raises DuckDB's errors with the same words.\n"
+        "processes may read one file, but while one of them writes, no other can open it. In plain SQL, "
+        "`anon.anonymize(...)` raises DuckDB's errors with the same messages.\n"
     )
 
 
@@ -86,9 +92,9 @@ def meanings() -> dict[str, str]:
 def _options() -> Iterator[str]:
     yield "## Options of a policy\n"
     yield (
-        "The same in SQL (`FROM anon.anonymize('patients', quasi := [...], k := 5)`), in statements (`OPTIONS (quasi = "
-        "[...], k = 5)`),\nin Python (`sqlanon.anonymize(con, 'patients', quasi=[...], k=5)`), in policy files and, "
-        "with dashes, on the command line.\n"
+        "The options have the same names in SQL (`FROM anon.anonymize('patients', quasi := [...], k := 5)`),\nin "
+        "statements (`OPTIONS (quasi = [...], k = 5)`), in Python\n(`sqlanon.anonymize(con, "
+        "'patients', quasi=[...], k=5)`), in policy files and, with dashes, on the command line.\n"
     )
     meaning = meanings()
     defaults = {name: field.default for name, field in Policy.__dataclass_fields__.items()}
@@ -114,37 +120,41 @@ def _macros() -> Iterator[str]:
     yield "## Macros\n"
     yield (
         "In the schema `anon` after `sqlanon.load(con)`. `t` is a table's name as text. An argument with `:=` may be "
-        "left out.\nThose that answer with a table stand behind FROM.\n"
+        "left out.\nMacros that return a table are used after FROM.\n"
     )
-    folders = dict.fromkeys(file.split("/")[0] for file in MACROS)
-    for folder in folders:
-        yield f"### {KINDS.get(folder, folder.capitalize())}\n"
-        for file in MACROS:
-            if file.split("/")[0] == folder and Path(file).stem not in HELPERS:
-                yield _macro(file)
-    yield "### What others are made of\n"
-    yield ", ".join(f"`anon.{helper}`" for helper in HELPERS) + ".\n"
+    every = macros()
+    helpers = [macro.name for macro in every if macro.folder == "helpers" or macro.name in QUERIES]
+    for heading, whose in KINDS.items():
+        yield f"### {heading}\n"
+        for macro in every:
+            which = macro.name if macro.folder == "planned" else macro.folder
+            if which in whose and macro.name not in helpers:
+                yield _macro(macro)
+    yield "### Helper macros\n"
+    yield "Other macros use these: " + ", ".join(f"`anon.{helper}`" for helper in helpers) + ".\n"
 
 
-def _macro(file: str) -> str:
-    text = (FOLDER / file).read_text(encoding="utf-8")
-    comment = " ".join(line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--"))
-    found = re.search(r"create or replace macro (anon\.\w+)\((.*?)\) as (table)?", text, re.DOTALL)
-    assert found, file
-    arguments = re.sub(r"\s+", " ", found[2]).strip().replace("{parameters}", "...options of a policy")
+def _macro(macro: Macro) -> str:
+    opening = itertools.takewhile(lambda line: line.startswith("--"), macro.sql.splitlines())
+    comment = " ".join(line.removeprefix("--").strip() for line in opening)
+    found = re.search(r"create or replace macro (anon\.\w+)\((.*?)\) as (table)?", macro.sql, re.DOTALL)
+    assert found, macro.name
+    arguments = re.sub(r"\s+", " ", found[2]).strip()
+    if macro.name == "anonymize":
+        arguments = "source, ...options of a policy"
     call = f"{'FROM ' if found[3] else ''}{found[1]}({arguments})"
     return f"`{call}`\n:   {textwrap.fill(comment, 116, subsequent_indent='    ', break_on_hyphens=False)}\n"
 
 
 def _measures() -> Iterator[str]:
-    yield "### What FROM anon.utility('a stored release') and anon.measure tell\n"
+    yield "### Measures of anon.utility and anon.measure\n"
     with sqlanon.connect() as con:
         create(con, "patients")
         sqlanon.anonymize(con, "patients", ["age", "sex"], 4, sensitive=["diagnosis"], name="p", method="kacpc")
         utility = con.execute("select measure, formula, range, better, source from anon.utility('p')").fetchall()
         risk = con.execute("select measure, formula, source from anon.risk('p', ['age', 'sex'])").fetchall()
     yield _table(("measure", "formula", "range", "better", "from"), [(f"`{row[0]}`", *row[1:]) for row in utility])
-    yield "### What FROM anon.risk tells\n"
+    yield "### Measures of anon.risk\n"
     yield _table(("measure", "formula", "from"), [(f"`{name}`", formula, of or "") for name, formula, of in risk])
 
 
@@ -177,7 +187,7 @@ def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
 
 def _commands() -> Iterator[str]:
     yield "## Commands\n"
-    yield "Exit codes: 0 done and true, 1 a promise is broken, 2 bad input, 130 interrupted.\n"
+    yield "Exit codes: 0 success, 1 a promise is broken, 2 bad input, 130 interrupted.\n"
     for name, command in commands():
         yield f"### sqlanon {name}\n"
         what = (command.description or "").strip()

@@ -14,4 +14,4 @@ with sqlanon.connect() as con:
         for k in (5, 20):
             release = sqlanon.anonymize(con, "adult", QUASI, k, method=method, sensitive=["occupation"])
             measured = release.metrics()
-            print(f"{method:6} {k:3} {release.proof['classes']:8}  {measured['gcp']:.4f}  {measured['precision']:.4f}")
+            print(f"{method:6} {k:3} {release.proof.classes:8}  {measured['gcp']:.4f}  {measured['precision']:.4f}")

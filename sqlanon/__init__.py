@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from sqlanon.catalog.hierarchies import create_hierarchy as create_hierarchy
     from sqlanon.catalog.hierarchies import drop_hierarchy as drop_hierarchy
     from sqlanon.catalog.releases import Version as Version
-    from sqlanon.comparison.compare import Comparison as Comparison
+    from sqlanon.catalog.suggestions import suggest_hierarchy as suggest_hierarchy
     from sqlanon.comparison.compare import compare as compare
+    from sqlanon.comparison.comparison import Comparison as Comparison
+    from sqlanon.comparison.prediction import predict as predict
     from sqlanon.disclosure.attacks import Attack as Attack
     from sqlanon.disclosure.attacks import Attacks as Attacks
     from sqlanon.disclosure.attacks import attack as attack
@@ -19,18 +21,28 @@ if TYPE_CHECKING:
     from sqlanon.disclosure.detect import detect as detect
     from sqlanon.disclosure.risk import risk as risk
     from sqlanon.engine.opening import open_readonly as open_readonly
+    from sqlanon.engine.sources import file_query as file_query
     from sqlanon.errors import BrokenPromiseError as BrokenPromiseError
     from sqlanon.errors import SqlanonError as SqlanonError
+    from sqlanon.hierarchies.suggest import Suggestion as Suggestion
     from sqlanon.install import load as load
     from sqlanon.install import set_key as set_key
     from sqlanon.keys import create_key as create_key
     from sqlanon.keys import read_key as read_key
+    from sqlanon.pipeline.proof import Proof as Proof
     from sqlanon.policy.policy import Policy as Policy
     from sqlanon.privacy.checking import Check as Check
     from sqlanon.privacy.checking import check as check
+    from sqlanon.progress.run import Run as Run
     from sqlanon.releases.combinations import Audit as Audit
     from sqlanon.releases.combinations import Combination as Combination
     from sqlanon.releases.combinations import audit as audit
+    from sqlanon.releases.differing import Change as Change
+    from sqlanon.releases.differing import Difference as Difference
+    from sqlanon.releases.differing import diff as diff
+    from sqlanon.releases.erase import erase as erase
+    from sqlanon.releases.explaining import Explanation as Explanation
+    from sqlanon.releases.explaining import Reason as Reason
     from sqlanon.releases.making import anonymize as anonymize
     from sqlanon.releases.refresh import refresh as refresh
     from sqlanon.releases.release import Release as Release
@@ -48,17 +60,27 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet unless th
 _HOMES = {
     "catalog.hierarchies": ("create_hierarchy", "drop_hierarchy"),
     "catalog.releases": ("Version",),
-    "comparison.compare": ("Comparison", "compare"),
+    "catalog.suggestions": ("suggest_hierarchy",),
+    "comparison.compare": ("compare",),
+    "comparison.comparison": ("Comparison",),
+    "comparison.prediction": ("predict",),
     "disclosure.attacks": ("Attack", "Attacks", "attack"),
     "disclosure.detect": ("Detection", "detect"),
     "disclosure.risk": ("risk",),
     "engine.opening": ("open_readonly",),
+    "engine.sources": ("file_query",),
     "errors": ("BrokenPromiseError", "SqlanonError"),
+    "hierarchies.suggest": ("Suggestion",),
     "install": ("load", "set_key"),
     "keys": ("create_key", "read_key"),
+    "pipeline.proof": ("Proof",),
     "policy.policy": ("Policy",),
     "privacy.checking": ("Check", "check"),
+    "progress.run": ("Run",),
     "releases.combinations": ("Audit", "Combination", "audit"),
+    "releases.differing": ("Change", "Difference", "diff"),
+    "releases.explaining": ("Explanation", "Reason"),
+    "releases.erase": ("erase",),
     "releases.making": ("anonymize",),
     "releases.refresh": ("refresh",),
     "releases.release": ("Release", "drop_release", "open_release"),

@@ -1,6 +1,6 @@
 """sqlanon as a plugin of dbt-duckdb: SQL models can say FROM anon.anonymize(...).
 
-In profiles.yml, beside `type: duckdb`:
+In profiles.yml, next to `type: duckdb`:
 
     plugins:
       - module: sqlanon.dbt

@@ -1,9 +1,21 @@
-"""What sqlanon raises. Messages say what was asked, what was found and what to try, and never show a person's value."""
+"""What sqlanon raises. Messages say what was asked, what was found and what to try, and never show a person's value.
+
+What to try is said in the words of the interface in which it is read: `option`, `call` and `in_words` give the flag,
+the SQL or the Python of the same thing. Whoever takes a request says which interface it came by (`read_in`).
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+SAID = "sqlanon: "
+"""How the error of a query begins that sqlanon wrote itself. Only such text passes; DuckDB's own may show a value."""
 
 
 class SqlanonError(Exception):
@@ -44,7 +56,10 @@ class ResourceError(SqlanonError):
 
 
 class BrokenPromiseError(SqlanonError):
-    """The printed table does not have the property that was asked for; nothing was stored."""
+    """The released table does not have the property that was required; nothing was stored."""
+
+    mark = "Broken promise: "
+    """How the error of a query begins that finds so by itself."""
 
 
 class InterruptedRunError(SqlanonError):
@@ -53,6 +68,91 @@ class InterruptedRunError(SqlanonError):
 
 class TimeLimitError(SqlanonError):
     """A method took longer than it was given; nothing was stored."""
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Where a message is read; on the command line with the database that the command was given."""
+
+    name: str
+    database: str | None = None
+    sign: str = " = "
+    """How SQL gives an option its value: statements by =, functions by :=."""
+
+
+PYTHON, SQL, SQL_FUNCTION = Interface("python"), Interface("sql"), Interface("sql", sign=" := ")
+_reader: ContextVar[Interface] = ContextVar("reader", default=PYTHON)
+
+
+def command_line(database: str | None = None) -> Interface:
+    """The command line, with the --db of the command."""
+    return Interface("command line", database)
+
+
+def reader() -> Interface:
+    """The interface by which this thread's request came."""
+    return _reader.get()
+
+
+@contextmanager
+def read_in(interface: Interface) -> Iterator[None]:
+    """Messages made in here are read in this interface."""
+    token = _reader.set(interface)
+    try:
+        yield
+    finally:
+        _reader.reset(token)
+
+
+def in_words(*, python: str, sql: str, command: str) -> str:
+    """What is said differently in each interface."""
+    return {"python": python, "sql": sql}.get(_reader.get().name, command)
+
+
+FLAGS = {"hierarchies": "hierarchy", "weights": "weight", "limits": "limit"}
+"""Options whose flag is given once for each column."""
+
+
+def option(name: str, value: Any = True) -> str:
+    """An option with its value: ``k=5``, ``k = 5`` or ``--k 5``."""
+    flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
+    if isinstance(value, Mapping):
+        given = " ".join(f"{flag} {column}={_range(one)}" for column, one in value.items())
+    elif isinstance(value, (list, tuple)):
+        given = f"{flag} {shlex.quote(','.join(map(str, value)))}"
+    else:
+        given = flag if value is True else f"{flag} {shlex.quote(str(value))}"
+    written = "true" if value is True else f"{value!r}"
+    return in_words(python=f"{name}={value!r}", sql=f"{name}{_reader.get().sign}{written}", command=given)
+
+
+def _range(value: Any) -> str:
+    """The value of a column's flag: 5..20 for its two ends."""
+    return f"{value.get('finest', '')}..{value.get('coarsest', '')}" if isinstance(value, Mapping) else str(value)
+
+
+def option_name(name: str) -> str:
+    """An option without a value: ``unsafe_keep`` or ``--unsafe-keep``."""
+    return in_words(python=name, sql=name, command=f"--{FLAGS.get(name, name).replace('_', '-')}")
+
+
+def call(function: str, *arguments: str, command: str | None = None) -> str:
+    """A call: ``sqlanon.audit(con, 't')``, ``FROM anon.audit('t')`` or ``sqlanon audit t --db FILE``."""
+    listed = ", ".join("'" + argument.replace("'", "''") + "'" for argument in arguments)
+    database = f" --db {shlex.quote(_reader.get().database or 'FILE')}"
+    shell = " ".join(["sqlanon", command or function.replace("_", " "), *map(shlex.quote, arguments)])
+    return in_words(
+        python=f"sqlanon.{function}(con, {', '.join(map(repr, arguments))})",
+        sql=f"FROM anon.{function}({listed})",
+        command=shell + database,
+    )
+
+
+def replacing(kind: str | None = None) -> str:
+    """How something is replaced: a file where there is no kind of thing that CREATE OR REPLACE makes."""
+    return in_words(
+        python="replace=True", sql="REPLACE" if kind is None else f"CREATE OR REPLACE {kind}", command="--replace"
+    )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -32,9 +32,27 @@ _FAMILIES: tuple[tuple[str, TypeFamily], ...] = (
     (r"DECIMAL\(.*\)", DECIMAL),
     (r"FLOAT|REAL|DOUBLE", FLOAT),
     (r"DATE", DATE),
-    (r"TIMESTAMP.*", TIMESTAMP),
+    (r"TIMESTAMP(?!TZ_NS).*", TIMESTAMP),
     (r"VARCHAR.*|BOOLEAN|ENUM\(.*\)|UUID", TEXT),
 )
+
+
+BEYOND = ("UHUGEINT", "BIGNUM", "VARINT")
+"""Whole numbers that HUGEINT may not hold."""
+
+
+def distance_sql(type_name: str, value: str, origin: str) -> str:
+    """How far a value lies above the column's smallest one, the origin: exact where its place on the line, a double,
+    may not be. Floats and dates are doubles as they are."""
+    family = known_family(type_name)
+    if family is WHOLE or family is DECIMAL:
+        kind = "HUGEINT" if family is WHOLE and type_name not in BEYOND else type_name
+        exact = f"try(cast(cast({value} as {kind}) - cast({origin} as {kind}) as double))"
+        return f"coalesce({exact}, cast({value} as double) - cast({origin} as double))"
+    if family is TIMESTAMP:
+        unit, digits = ("ns", "1e9") if type_name.endswith("_NS") else ("us", "1e6")
+        return f"cast(cast(epoch_{unit}({value}) as hugeint) - epoch_{unit}({origin}) as double) / {digits}"
+    return (family or TEXT).position.replace("value", value)
 
 
 def known_family(type_name: str) -> TypeFamily | None:

@@ -6,40 +6,34 @@ import json
 import threading
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.schema import make_schema
+from sqlanon.catalog.suggestions import suggest_hierarchy, suggestion_sql
 from sqlanon.disclosure.detect import detect
 from sqlanon.engine import instances, session
-from sqlanon.engine.names import resolve
-from sqlanon.engine.session import current_database, unwrap
-from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.engine.names import refuse_unreadable, resolve
+from sqlanon.engine.session import Session, current_database, unwrap
+from sqlanon.errors import PolicyError
 from sqlanon.keys import set_instance_key, token_of
-from sqlanon.pipeline.attribute import attributes_of
 from sqlanon.pipeline.bound import plan_bound
-from sqlanon.pipeline.macros import MEASURED_BY, schema_sql
 from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
-from sqlanon.pipeline.models import sensitive_of
+from sqlanon.pipeline.metrics import MEASURED_BY
 from sqlanon.pipeline.plan import Plan, plan
-from sqlanon.pipeline.promises import mapped_rows
+from sqlanon.pipeline.promises import mapped_rows, promise_of
+from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
+from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
+from sqlanon.releases.differing import diff
+from sqlanon.releases.identifiers import refuse_identifiers
+from sqlanon.releases.release import open_release
 from sqlanon.releases.status import status, status_sql
-from sqlanon.sqltext import literal, name, with_ctes
-from sqlanon.version import SCHEMA_VERSION, __version__
+from sqlanon.sqltext import literal, with_ctes
 
 UNSEEN = (
-    " (anon.anonymize sees committed tables only, no temporary ones and none made in the running transaction: "
+    " (anon.anonymize sees only committed tables, no temporary tables and none made in the running transaction: "
     "commit first, or call sqlanon.anonymize(con, ...) from Python)"
 )
-UPGRADES: dict[int, str] = {
-    2: ";".join(
-        f"alter table if exists anon.releases add column if not exists {column}"
-        for column in ("version integer", "refreshed_at timestamp", "held_new bigint", "held_deleted bigint")
-    )
-}
-"""From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
 _loading = threading.Lock()
 """One thread at a time: two that load into one database would make the same functions and tables."""
 
@@ -52,112 +46,101 @@ def load(con: Any) -> None:
     `FROM anon.anonymize('patients', quasi := ['age', 'zip'], k := 5)` works on this connection and its cursors.
     """
     raw = unwrap(con)
-    with _loading, session.our_errors():
-        _load(raw)
-
-
-def _load(raw: duckdb.DuckDBPyConnection) -> None:
-    instances.attach(raw, PLANNERS)
-    database = current_database(raw)
-    found = _version(raw, database)
-    if found == (SCHEMA_VERSION, __version__):
-        return
-    if found and found[0] > SCHEMA_VERSION:
-        raise CatalogError(
-            f"Database '{database}' was written by a newer sqlanon ({found[1]}, schema {found[0]}); "
-            f"this is {__version__}, schema {SCHEMA_VERSION}: upgrade it with pip install -U sqlanon"
-        )
-    if _is_readonly(raw, database):
-        raise CatalogError(
-            f"Database '{database}' is read-only and has no sqlanon {__version__} in it: open it for writing, "
-            f"or attach it to an in-memory database and load sqlanon there"
-        )
-    with session.transaction(raw):
-        for version in range(found[0] if found else SCHEMA_VERSION, SCHEMA_VERSION):
-            if version in UPGRADES:
-                session.run(raw, UPGRADES[version])
-        for sql in schema_sql():
-            session.run(raw, sql)
-        session.run(raw, "delete from anon.version")
-        session.run(raw, "insert into anon.version values ($1, $2)", [SCHEMA_VERSION, __version__])
+    with _loading, session.translate_errors():
+        instances.attach(raw, PLANNERS)
+        make_schema(raw, current_database(raw))
 
 
 def set_key(con: Any, key: bytes | None) -> None:
     """Give the connection's database the key for `pseudonymize`, in this process's memory only; None takes it away."""
-    set_instance_key(instances.instance_of(unwrap(con)), key)
+    set_instance_key(instances.instance_of(unwrap(con)).key, key)
 
 
-def plan_release(con: duckdb.DuckDBPyConnection, source: str, policy: Policy, hint: str = "") -> Plan:
+def _read(con: Session, source: str, policy: Policy) -> Reading:
+    """What a policy reads. The query that is planned runs on DuckDB's own connection, whose errors show values: a value
+    that fails is found before, and reported without it."""
+    reading = Catalog.of(con).read(source, policy, UNSEEN)
+    entity = () if policy.entity is None else (policy.entity,)
+    asked = (*policy.quasi, *policy.sensitive, *policy.keep, *policy.pseudonymize, *entity)
+    refuse_unreadable(con, reading.source, reading.source.resolve_names(asked))
+    if reading.source.population is not None:
+        refuse_unreadable(con, reading.source.population, reading.source.population.resolve_names(policy.quasi))
+    return reading
+
+
+def plan_release(con: Session, source: str, policy: Policy) -> Plan:
     """The plan for a source under a policy, with what the connection's catalog knows of both."""
-    anon = anon_schema(con)
-    found = resolve(con, source, hint)
-    if policy.population is not None:
-        found = found.among(resolve(con, policy.population, hint), policy.quasi)
-    key = token_of(instances.instance_of(con)) if policy.pseudonymize else None
-    known = hierarchies(con, anon)
-    sensitive = sensitive_of(found, policy, known, anon)
-    return plan(found, policy, attributes_of(found, policy, known, anon), sensitive, key=key)
+    reading = _read(con, source, policy)
+    refuse_identifiers(con, reading.source, policy)
+    key = token_of(instances.instance_of(con).key) if policy.pseudonymize else None
+    return plan(reading, instances.enlist(con, Run.active()), key)
 
 
-def _plan_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _plan_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     source, policy = options.pop("source"), Policy.of(options)
     if policy.strict:
         raise PolicyError("strict is for stored releases: CREATE ANONYMIZED TABLE, or sqlanon.anonymize(con, ...)")
-    return plan_release(con, source, policy, UNSEEN).sql
+    return plan_release(con, source, policy).sql
 
 
-def _measure_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _measure_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     table, source = options.pop("t"), options.pop("source")
     beta, mi_weight = (literal(measure.check(options.pop(measure.name))) for measure in MEASURED_BY)
     if source is None:
         raise PolicyError("source is missing: name the table that was anonymized, source := 'patients'")
-    policy = Policy.of(options)
-    planned = plan_release(con, source, policy, UNSEEN)
+    reading = _read(con, source, Policy.of(options))
     printed = resolve(con, table, UNSEEN)
-    printed.spelt(planned.printed)
-    sensitive = planned.source.spelt(policy.sensitive)
-    printed.spelt(sensitive)
-    ctes = measurement(planned.source, planned.attributes, printed.relation, sensitive)
-    measures = measures_sql({part: part for part in PARTS}, str(policy.k), beta, mi_weight)
+    printed.resolve_names(promise_of(reading).printed)
+    sensitive = reading.source.resolve_names(reading.policy.sensitive)
+    printed.resolve_names(sensitive)
+    ctes = measurement(reading, printed.relation, sensitive)
+    measures = measures_sql({part: part for part in PARTS}, str(reading.policy.k), beta, mi_weight)
     return with_ctes(ctes, f"from (\n{measures}\n)")
 
 
-def _k_map_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _k_map_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     table, source = options.pop("t"), options.pop("source")
     policy = Policy.of(options)
     if policy.population is None:
         raise PolicyError("population is missing: name a table of everybody who might be in the release")
-    people = resolve(con, policy.population, UNSEEN)
-    found = (people if source is None else resolve(con, source, UNSEEN)).among(people, policy.quasi)
-    anon = anon_schema(con)
-    attributes = attributes_of(found, policy, hierarchies(con, anon), anon)
-    promise = mapped_rows(attributes, found, is_encoded=False)
+    promise = mapped_rows(_read(con, policy.population if source is None else source, policy))
     printed = resolve(con, table, UNSEEN)
-    printed.spelt(promise.printed)
+    printed.resolve_names(promise.printed)
     return promise.proof(printed.relation)
 
 
-def _bound_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _bound_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     source, policy = options.pop("source"), Policy.of(options)
-    anon = anon_schema(con)
-    found = resolve(con, source, UNSEEN)
-    return plan_bound(found, policy, attributes_of(found, policy, hierarchies(con, anon), anon))
+    return plan_bound(_read(con, source, policy), instances.enlist(con, Run.active()))
 
 
-def _detect_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _detect_sql(con: Session, request: str) -> str:
     options = json.loads(request)
     return detect(con, options.pop("t"), hint=UNSEEN, **options).sql()
 
 
-def _status_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _suggest_sql(con: Session, request: str) -> str:
+    return suggestion_sql(suggest_hierarchy(con, json.loads(request)["t"], hint=UNSEEN))
+
+
+def _status_sql(con: Session, request: str) -> str:
     return status_sql(status(con, json.loads(request)["release"]))
 
 
-def _audit_sql(con: duckdb.DuckDBPyConnection, request: str) -> str:
+def _explain_sql(con: Session, request: str) -> str:
+    return open_release(con, json.loads(request)["release"]).explain().sql()
+
+
+def _diff_sql(con: Session, request: str) -> str:
+    given = json.loads(request)
+    return diff(con, open_release(con, given["first"]), open_release(con, given["second"])).sql()
+
+
+def _audit_sql(con: Session, request: str) -> str:
     return audit(con, json.loads(request)["t"], hint=UNSEEN).sql()
 
 
@@ -167,33 +150,9 @@ PLANNERS: dict[str, instances.Planner] = {
     "sqlanon_lower_bound": _bound_sql,
     "sqlanon_k_map": _k_map_sql,
     "sqlanon_detect": _detect_sql,
+    "sqlanon_suggest": _suggest_sql,
     "sqlanon_status": _status_sql,
     "sqlanon_audit": _audit_sql,
+    "sqlanon_explain": _explain_sql,
+    "sqlanon_diff": _diff_sql,
 }
-
-
-def _version(con: duckdb.DuckDBPyConnection, database: str) -> tuple[int, str] | None:
-    """The version of the schema `anon`; None where there is none yet; an error where it is somebody else's."""
-    objects = {
-        row[0]
-        for row in session.run(
-            con,
-            "select table_name from duckdb_tables() where database_name = $1 and schema_name = 'anon' "
-            "union all select view_name from duckdb_views() where database_name = $1 and schema_name = 'anon'",
-            [database],
-        )
-    }
-    if "version" in objects and "hierarchy_nodes" in objects:
-        rows = session.run(con, f"select schema_version, sqlanon from {name(database)}.anon.version")
-        return (rows[0][0], rows[0][1]) if rows else (0, "unknown")
-    if objects:
-        raise CatalogError(
-            f"Schema 'anon' of database '{database}' has tables that are not sqlanon's ({', '.join(sorted(objects))}): "
-            f"rename that schema or load sqlanon into another database"
-        )
-    return None
-
-
-def _is_readonly(con: duckdb.DuckDBPyConnection, database: str) -> bool:
-    rows = session.run(con, "select readonly from duckdb_databases() where database_name = $1", [database])
-    return bool(rows and rows[0][0])

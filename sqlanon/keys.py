@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.errors import CatalogError, PolicyError, in_words, option_name
 
 BYTES = 32
 """The bytes of a new key."""
@@ -37,10 +37,11 @@ def token_of(instance: str) -> str:
     if _of_instance(instance) in _keys:
         return _of_instance(instance)
     if VARIABLE not in os.environ:
-        raise PolicyError(
-            f"pseudonymize needs a key: key=..., sqlanon.set_key(con, ...), --key-file FILE or {VARIABLE} in the "
-            f"environment. Make one with: sqlanon key FILE"
-        )
+        given = "key=..., sqlanon.set_key(con, ...)"
+        how = in_words(python=given, sql="sqlanon.set_key(con, ...) from Python", command="--key-file FILE")
+        written = in_words(python="sqlanon.create_key(file)", sql="sqlanon key FILE", command="sqlanon key FILE")
+        make = f"To make one: {written}"
+        raise PolicyError(f"{option_name('pseudonymize')} needs a key: {how} or {VARIABLE} in the environment. {make}")
     _parsed(os.environ[VARIABLE], VARIABLE)
     return VARIABLE
 
@@ -61,7 +62,7 @@ def create_key(path: str | Path) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise CatalogError(f"'{path}' exists already: a key is never overwritten") from None
+        raise CatalogError(f"'{path}' already exists. A key is never overwritten") from None
     except OSError as problem:
         raise CatalogError(f"Cannot write '{path}': {problem.strerror}") from None
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -83,7 +84,8 @@ def _of_instance(instance: str) -> str:
     return f"instance {instance}"
 
 
-def _key(token: str) -> bytes:
+def key_of_token(token: str) -> bytes:
+    """The key that a token stands for."""
     if token == VARIABLE:
         return _parsed(os.environ.get(VARIABLE, ""), VARIABLE)
     if token not in _keys:

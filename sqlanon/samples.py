@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqlanon.engine.session import Session
 from sqlanon.errors import CatalogError, PolicyError, not_one_of
 from sqlanon.sqltext import name as quoted
 
@@ -143,9 +144,7 @@ _HIERARCHIES: dict[str, dict[str, Groups]] = {
 }
 
 
-def create(
-    con: duckdb.DuckDBPyConnection, name: str, *, table: str | None = None, rows: int = 1000, seed: int = 1
-) -> str:
+def create(con: Session, name: str, *, table: str | None = None, rows: int = 1000, seed: int = 1) -> str:
     """Create or replace the sample's table in the current schema and return the table's name.
 
     `rows` and `seed` matter to ``adult`` alone; the same two numbers give the same rows.
@@ -349,7 +348,6 @@ def _adult(rows: int, rng: np.random.Generator) -> Any:
     leaves = {column: [row[0] for row in tree] for column, tree in hierarchies.items()}
     schooling_of = _parents(hierarchies["education"])
     region_of = _parents(hierarchies["native_country"])
-
     age = _draw(rng, np.interp(_AGES, _AGE_KNOTS, _AGE_WEIGHTS), np.zeros(rows, np.int64))
     marital = _draw(rng, _by_age(_MARITAL_KNOTS, _MARITAL_BY_AGE, leaves["marital_status"]), age)
     women = _in_order(_WOMEN_BY_MARITAL, leaves["marital_status"])

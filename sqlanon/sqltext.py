@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,11 +66,19 @@ def text(file: str) -> str:
 
 
 def render(file: str, **fragments: str) -> str:
-    """A file of sql/ with every {placeholder} replaced by a fragment of SQL; a missing one is a KeyError.
+    """A file of sql/ with every __placeholder__ replaced by a fragment of SQL; a missing one is a KeyError.
 
-    Replaced in one pass, so braces inside a name or a literal stay what they are.
+    Placeholders are identifiers, so that every file is SQL as it lies there.
     """
-    return re.sub(r"\{(\w+)\}", lambda found: fragments[found.group(1)], text(file))
+    return fill(text(file), fragments)
+
+
+def fill(template: str, fragments: Mapping[str, str]) -> str:
+    """SQL with every __placeholder__ replaced, in one pass: a name or literal that looks like one stays as it is."""
+    return PLACEHOLDER.sub(lambda found: fragments[found.group(1)], template)
+
+
+PLACEHOLDER = re.compile(r"\b__([a-z]\w*?)__\b")
 
 
 def fold(identifier: str) -> str:
@@ -84,21 +92,43 @@ _FOLDED = {ord(letter): ord(letter) + 32 for letter in "ABCDEFGHIJKLMNOPQRSTUVWX
 def query_or_none(source: str) -> str | None:
     """The text without its closing semicolon if it is a query, None if it can only be a name."""
     stripped = source.strip().rstrip(";").rstrip()
-    comments = r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-    opening = r"(?:\(|(?:select|from|with|values|table|pivot|unpivot)(?=[\s(*'\"$\[{\-/]))"
-    starts = re.match(comments + opening, stripped, re.IGNORECASE | re.DOTALL)
-    return stripped if starts else None
+    return stripped if _OPENING.match(stripped, _after_comments(stripped)) else None
+
+
+_OPENING = re.compile(r"\(|(?:select|from|with|values|table|pivot|unpivot)(?=[\s(*'\"$\[{\-/])", re.IGNORECASE)
+_SPACE = re.compile(r"\s+|--[^\n]*")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+
+def _after_comments(sql: str) -> int:
+    """Where the first word begins, in time that grows with the length: comments in /* */ nest, as DuckDB reads them."""
+    place = 0
+    while True:
+        if space := _SPACE.match(sql, place):
+            place = space.end()
+        elif sql.startswith("/*", place):
+            depth = 0
+            for mark in _COMMENT_MARK.finditer(sql, place):
+                depth += 1 if mark[0] == "/*" else -1
+                if depth == 0:
+                    place = mark.end()
+                    break
+            else:
+                return len(sql)
+        else:
+            return place
 
 
 def split_name(qualified: str) -> list[str] | None:
-    """The parts of `a."b.c".d` without their quotes, or None where the text is no qualified name."""
+    """The parts of `a."b.c".d` without their quotes, or None if the text is not a qualified name."""
     part = r'(?:"(?:[^"]|"")+"|[^".]+)'
     if not re.fullmatch(rf"{part}(\.{part})*", qualified):
         return None
-    return [
+    pieces = [
         piece[1:-1].replace('""', '"') if piece.startswith('"') else piece.strip()
         for piece in re.findall(part, qualified)
     ]
+    return pieces if all(pieces) else None
 
 
 @dataclass(frozen=True)
@@ -118,3 +148,13 @@ class Cte:
 def with_ctes(ctes: list[Cte], body: str) -> str:
     """A query that reads top to bottom."""
     return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body
+
+
+def answer_sql(kinds: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:
+    """A query that answers with these rows, in columns of these names and types, even if there are none."""
+    empty = ", ".join(f"cast(null as {kind}) as {name(column)}" for column, kind in kinds.items())
+    queries = [f"select {empty} where false"]
+    for row in rows:
+        values = zip(row, kinds.values(), strict=True)
+        queries.append("select " + ", ".join(f"cast({literal(value)} as {kind})" for value, kind in values))
+    return f"from ({' union all '.join(queries)})"

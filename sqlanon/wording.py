@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
@@ -11,13 +12,38 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 
 
 def gap(loss: float, bound: float) -> str:
-    """How near to the best possible a loss is: at the bound, within so many percent of it, or only the bound."""
+    """How near to the best possible a loss is: at the bound, within this many percent of it, or only the bound."""
     least = f"no release with this k can lose less than {bound:.2%}"
     if loss <= bound * (1 + 1e-6):
         return f"{least}, and this one does not lose more" if bound > 0 else "nothing is lost"
-    return f"{least}; this one is within {100 * (loss / bound - 1):.2g} % of that" if bound > 0 else least
+    return f"{least}; this one is within {100 * (loss / bound - 1):.2g}% of that" if bound > 0 else least
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:
     """1 row, 2 rows."""
     return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
+def percent(share: float | None) -> str:
+    """42.5%, or a dash for what is not known."""
+    return "-" if share is None else f"{share:.1%}"
+
+
+def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in plain text, its columns as wide as they must be."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join("  ".join(f"{cell:{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def table_html(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for a notebook."""
+    style = "padding: .15em 1.2em .15em 0; text-align: left; vertical-align: top"
+    head = "".join(f'<th scope="col" style="{style}">{escape(cell)}</th>' for cell in header)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{style}">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<div><strong>{escape(title)}</strong>"
+        f'<table style="border-collapse: collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )

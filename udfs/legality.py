@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from sqlanon.errors import DataError
+from sqlanon.errors import DataError, option
 from sqlanon.udfs.models import SLACK, Cells, Model
 from sqlanon.udfs.problem import Bools, Floats, Ints, Problem
 
 
 def holds(most: Floats | Ints, rows: Floats | Ints, l: float) -> Bools:  # noqa: E741
-    """Is the most frequent value, `most` of so many rows, rare enough for l?"""
+    """Is the most frequent value, `most` of this many rows, rare enough for l?"""
     return np.asarray(most * l <= rows + SLACK)
 
 
@@ -93,12 +93,12 @@ def check_legal(problem: Problem) -> None:
 
 def _refusal(problem: Problem, model: Model, found: float) -> str:
     if math.isinf(found):
-        legal = "not even the whole table keeps it, whatever its value"
+        legal = "even the whole table does not satisfy it, for any value"
     else:
         rounded = (math.floor(found * 1e4) if model.is_floor else math.ceil(found * 1e4)) / 1e4
-        which = "largest" if model.is_floor else "smallest"
-        legal = f"the {which} legal one, that of the whole table, is {rounded:g}"
+        legal = f"even the whole table only reaches {rounded:g}"
     known = ""
     if problem.is_strict and model.column != problem.entity and len(problem.columns) > 1:
-        known = " to whoever knows the other sensitive columns; several = 'separate' looks at each column by itself"
-    return f"{model.name} = {model.asked:g} is illegal in {model.shown}: {legal}{known}."
+        separate = option("several", "separate")
+        known = f" to whoever knows the other sensitive columns; {separate} looks at each column by itself"
+    return f"{model.name} = {model.asked:g} is impossible for {model.shown}: {legal}{known}."

@@ -10,11 +10,14 @@ from typing import Any
 
 from sqlanon.errors import PolicyError, not_one_of
 from sqlanon.udfs.problem import Groups
+from sqlanon.udfs.space.costs import PRIVATE
 
 Progress = Callable[..., None]
 """Called with (done, total) now and then, and with facts by name such as moves or the loss so far; raises
 InterruptedRunError when the user asked to stop."""
 THOUSANDTHS = 1000
+MEASURES = ("cost", "objective")
+"""The parameters that name what a method minimizes."""
 
 
 def between(progress: Progress, low: int, high: int) -> Progress:
@@ -80,15 +83,22 @@ class Method:
     is_l_diverse: bool = False
     """Does it so for frequency l, of each column by itself, and no other model?"""
     is_homogeneous: bool = True
-    """Is every printed class k rows or more? Otherwise k is kept in another way, and verified so."""
+    """Is every released class k rows or more? Otherwise k is kept in another way, and verified so."""
     is_exact: bool = False
-    """Are quasi-identifiers printed as they are, with the sensitive values of each group apart?"""
+    """Are quasi-identifiers released unchanged, with the sensitive values of each group apart?"""
     suppresses: bool = False
     """Does it take max_suppression as a parameter? Other methods get it by a step of its own (suppress.py)."""
     block_size: int | None = 20_000
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
     counts_rows: bool = False
-    """Do blocks hold so many rows instead? Where time depends on rows, whether they are distinct or not."""
+    """Do blocks hold this many rows instead? Where time depends on rows, whether they are distinct or not."""
+
+    is_timed: bool = False
+    """Does it take `time_budget` seconds, and which `part` of the table it sees?"""
+
+    def sees_sensitive(self, parameters: Mapping[str, Any]) -> bool:
+        """Does what it is asked to keep low depend on sensitive values?"""
+        return any(parameters.get(option) in PRIVATE for option in MEASURES)
 
     @property
     def draws_in_secret(self) -> bool:

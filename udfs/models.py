@@ -1,10 +1,10 @@
 """Privacy models: what every class must keep about its sensitive values.
 
 A model says of each class how much of it is reached, from the rows of each value there: the l of the diversities
-(Machanavajjhala et al., TKDD 2007; frequency l as in papers 000 and 002), the alpha of (alpha, k)-anonymity (Wong et
-al., KDD 2006), the t of t-closeness (Li et al., ICDE 2007), the beta of beta-likeness (Cao, Karras, VLDB 2012) and the
-delta of delta-disclosure (Brickell, Shmatikov, KDD 2008). O(E log E) time and O(E) memory for E pairs of a class and a
-value there, whatever the number of values: those that a class lacks are never listed.
+(Machanavajjhala et al., TKDD 2007; frequency l as in He et al. 2012 and Goldberger & Tassa 2010), the alpha of (alpha,
+k)-anonymity (Wong et al., KDD 2006), the t of t-closeness (Li et al., ICDE 2007), the beta of beta-likeness (Cao,
+Karras, VLDB 2012) and the delta of delta-disclosure (Brickell, Shmatikov, KDD 2008). O(E log E) time and O(E) memory
+for E pairs of a class and a value there, whatever the number of values: those that a class lacks are never listed.
 
 All are monotone: the union of two classes that keep a model keeps it, so that merging classes only ever helps and the
 best that any release can reach is that of the whole table. Why, for a class with the shares q of its values:
@@ -98,9 +98,19 @@ class Cells:
         return Cells.collect(self.spread(np.arange(len(self.first))), codes[self.value], self.rows)
 
 
+@dataclass(frozen=True)
+class Check:
+    """A check macro: its name, what it answers with, and the parameters that it has after t, quasi and sensitive, with
+    their defaults as SQL or None."""
+
+    macro: str
+    about: str
+    parameters: Mapping[str, str | None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is asked of one sensitive column: `expected` holds the share of each value in the whole table."""
+    """What is required of one sensitive column: `expected` holds the share of each value in the whole table."""
 
     asked: float
     column: int
@@ -109,9 +119,15 @@ class Model:
 
     option: ClassVar[Parameter]
     is_floor: ClassVar[bool] = True
-    """Must at least as much be reached as is asked for? Otherwise at most."""
+    """Must at least as much be reached as is required? Otherwise at most."""
     counts_people: ClassVar[bool] = False
     """Where there is an entity, does it count people instead of rows?"""
+    is_relative: ClassVar[bool] = False
+    """Does it compare a class with the whole table, so that rows elsewhere matter?"""
+    check: ClassVar[Check]
+    """The macro that measures it in any table."""
+    sentence: ClassVar[str]
+    """What it asks of a {column}, for people; {value} is what was required."""
 
     @property
     def name(self) -> str:
@@ -134,7 +150,13 @@ class Model:
 class FrequencyL(Model):
     """No value holds more than 1/l of a class."""
 
-    option = Parameter("l", None, "no sensitive value may hold more than 1/l of a class", low=1)
+    option = Parameter("l", None, "no sensitive value may take more than 1/l of a class", low=1)
+    check = Check(
+        "l_diversity",
+        "The largest l for which t is l-diverse: the smallest over classes of 1 / share of the most frequent "
+        "sensitive value, as He et al. 2012 and Goldberger & Tassa 2010 define it. NULL for an empty table.",
+    )
+    sentence = "no value of {column} takes more than 1/{value} of a class (l = {value})"
     counts_people = True
 
     def reached(self, cells: Cells) -> Floats:
@@ -144,7 +166,14 @@ class FrequencyL(Model):
 class DistinctL(Model):
     """A class has l distinct values."""
 
-    option = Parameter("distinct_l", None, "a class has so many distinct sensitive values", low=1, is_whole=True)
+    option = Parameter(
+        "distinct_l", None, "every class must have at least this many distinct sensitive values", low=1, is_whole=True
+    )
+    check = Check(
+        "distinct_l_diversity",
+        "The smallest number of distinct sensitive values in a class; NULL counts as a value. NULL for an empty table.",
+    )
+    sentence = "every class has at least {value} different values of {column} (distinct l = {value})"
 
     def reached(self, cells: Cells) -> Floats:
         return cells.length.astype(np.float64)
@@ -153,7 +182,15 @@ class DistinctL(Model):
 class EntropyL(Model):
     """The entropy of a class is ln(l) or more."""
 
-    option = Parameter("entropy_l", None, "a class has values as diverse as so many equally frequent ones", low=1)
+    option = Parameter(
+        "entropy_l", None, "every class must be at least as diverse as this many equally frequent values", low=1
+    )
+    check = Check(
+        "entropy_l_diversity",
+        "The largest l for which t is entropy l-diverse: the smallest over classes of exp(entropy of the "
+        "sensitive values). NULL for an empty table.",
+    )
+    sentence = "the values of {column} are as mixed in every class as {value} equally frequent ones (entropy l)"
 
     def reached(self, cells: Cells) -> Floats:
         return np.asarray(np.exp(-cells.sum(cells.share * np.log(cells.share))))
@@ -173,6 +210,12 @@ class RecursiveL(Model):
         low=1,
         is_whole=True,
     )
+    check = Check(
+        "recursive_l_diversity",
+        "The largest l for which t is recursively (c, l)-diverse; 0 where it is for none. NULL for an empty table.",
+        {"c": None},
+    )
+    sentence = "the most frequent value of {column} does not outweigh the rarer ones (recursive l = {value})"
 
     def reached(self, cells: Cells) -> Floats:
         ordered = np.lexsort((-cells.rows, cells.spread(np.arange(len(cells.first)))))
@@ -186,6 +229,12 @@ class Alpha(Model):
     """No value holds more than alpha of a class."""
 
     option = Parameter("alpha", None, "the largest share that a sensitive value may have in a class", high=1)
+    check = Check(
+        "alpha",
+        "The smallest alpha for which t is (alpha, k)-anonymous: the largest share of a sensitive value in a "
+        "class. NULL for an empty table.",
+    )
+    sentence = "no value of {column} has a share above {value:.0%} of a class (alpha)"
     is_floor = False
     counts_people = True
 
@@ -201,6 +250,14 @@ class Closeness(Model):
     """The node of each value at every level below the top; one level where all values are as far from each other."""
 
     option = Parameter("t", None, "how far the sensitive values of a class may be from those of the table", high=1)
+    check = Check(
+        "t_closeness",
+        "The smallest t for which t is t-close: the largest distance of a class's sensitive values to the "
+        "whole table's, 'equal', 'ordered' or 'hierarchical' by a stored hierarchy. NULL for an empty table.",
+        {"distance": "'equal'", "hierarchy": "null"},
+    )
+    sentence = "the values of {column} in every class are within {value} of the whole table's (t-closeness)"
+    is_relative = True
     is_floor = False
 
     def reached(self, cells: Cells) -> Floats:
@@ -236,7 +293,16 @@ class OrderedCloseness(Closeness):
 class BasicBeta(Model):
     """No value's share of a class exceeds that of the table by more than beta times the latter."""
 
-    option = Parameter("basic_beta", None, "how much a value's share may gain in a class, relative to the table's")
+    option = Parameter(
+        "basic_beta", None, "how much a value's share may grow in a class, relative to its share in the table"
+    )
+    check = Check(
+        "basic_beta_likeness",
+        "The smallest beta for which t has basic beta-likeness: the most that a sensitive value's share gains "
+        "in a class, relative to its share of the table. NULL for an empty table.",
+    )
+    sentence = "no value of {column} gains more than {value} times its share of the table (basic beta)"
+    is_relative = True
     is_floor = False
 
     def reached(self, cells: Cells) -> Floats:
@@ -246,7 +312,13 @@ class BasicBeta(Model):
 class EnhancedBeta(BasicBeta):
     """Nor by more than -ln p times: a frequent value may gain less."""
 
-    option = Parameter("enhanced_beta", None, "the same, and no more than -ln of the share in the table")
+    option = Parameter("enhanced_beta", None, "the same, but at most -ln of the share in the table")
+    check = Check(
+        "enhanced_beta_likeness",
+        "The smallest beta for which t has enhanced beta-likeness; infinity where no beta will do. NULL for "
+        "an empty table.",
+    )
+    sentence = "no value of {column} gains more than {value} times its share of the table (enhanced beta)"
 
     def reached(self, cells: Cells) -> Floats:
         expected = self.expected[cells.value]
@@ -258,6 +330,13 @@ class Delta(Model):
     """No value's share of a class is more than e^delta times that of the table, or less than e^-delta times."""
 
     option = Parameter("delta", None, "how far a value's share in a class may be from the table's, as |ln|")
+    check = Check(
+        "delta_disclosure",
+        "The smallest delta for which t has delta-disclosure privacy: the largest |ln| of a share in a class "
+        "over that in the table; infinity where a class lacks a value. NULL for an empty table.",
+    )
+    sentence = "no value of {column} is e^{value} times more or less frequent in a class than in the table (delta)"
+    is_relative = True
     is_floor = False
 
     def reached(self, cells: Cells) -> Floats:
@@ -268,13 +347,15 @@ class Delta(Model):
 class People(DistinctL):
     """A class has rows of k people: what k asks for where there is an entity."""
 
-    option = Parameter("k", None, "a class has rows of so many people")
+    option = Parameter("k", None, "every class must have rows of at least this many people")
 
 
 MODELS: dict[str, type[Model]] = {
     model.option.name: model
     for model in (FrequencyL, DistinctL, EntropyL, RecursiveL, Alpha, Closeness, BasicBeta, EnhancedBeta, Delta)
 }
+RELATIVE = tuple(name for name, model in MODELS.items() if model.is_relative)
+"""The models that compare a class with the whole table."""
 
 
 def promise(
@@ -286,11 +367,13 @@ def promise(
     columns: Sequence[str] = (),
     distances: Sequence[str | Tree] = (),
     people: int | None = None,
+    shares: Sequence[Floats] | None = None,
 ) -> Problem:
-    """The problem with models for all its sensitive columns, compared with its own rows.
+    """The problem with models for all its sensitive columns, compared with its own rows, or with the `shares` of each
+    column's values where the problem is a part of a larger table.
 
     `asked` maps options to their values and `c` goes with recursive_l; `columns` are shown in errors; `distances` are
-    those of t: 'equal', 'ordered', or the tree whose leaves the codes are. If every group must have rows of so many
+    those of t: 'equal', 'ordered', or the tree whose leaves the codes are. If every group must have rows of this many
     `people`, the last column of codes tells who they are.
     """
     sensitive = problem.sensitive
@@ -308,7 +391,8 @@ def promise(
         held = np.bincount(codes, weights=problem.counts, minlength=size)
         shown = columns[column] if columns else f"sensitive column {column + 1}"
         for option, value in asked.items():
-            plain = (value, column, shown, held / held.sum())
+            expected = held / held.sum() if shares is None else shares[column]
+            plain = (value, column, shown, expected)
             if option == "t" and distance == "ordered":
                 models.append(OrderedCloseness(*plain))
             elif option == "t":

@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 SUPPRESSED = -1
-"""The group of the rows that are printed as * in every quasi-identifier."""
+"""The group of the rows that are released as * in every quasi-identifier."""
 LEFT_OUT = -2
 """The group of the rows that are not printed at all."""
 GRAIN = 2.0**-40
@@ -67,7 +67,7 @@ class Numbers:
         return np.asarray((at - low) / (high - low))
 
     def loss(self, lo: Ints, hi: Ints) -> Floats:
-        """The share of the line that [lo, hi] covers: NCP (paper 000). NULL with numbers covers all."""
+        """The share of the line that [lo, hi] covers: NCP (He et al. 2012). NULL with numbers covers all."""
         width = self.unit[hi] - self.unit[lo]
         return np.where(np.isnan(width), np.where(lo == hi, 0.0, 1.0), width)
 
@@ -124,7 +124,7 @@ class Tree:
 
     @cached_property
     def node_loss(self) -> Floats:
-        """NCP of each node (paper 000): 0 for a leaf, else its share of all leaves."""
+        """NCP of each node (He et al. 2012): 0 for a leaf, else its share of all leaves."""
         covered = self.hi - self.lo + 1
         is_leaf = np.zeros(len(self.lo), dtype=bool)
         is_leaf[self.leaf] = True
@@ -227,7 +227,7 @@ class Problem:
     def need_rows(self, k: int) -> None:
         """Raise a DataError when the table is too small for a single group of k rows."""
         if self.rows < k:
-            raise DataError(f"k = {k} needs at least {k} rows, and there are {self.rows}. Choose a smaller k.")
+            raise DataError(f"k = {k} needs at least {k} rows, but there are only {self.rows}. Choose a smaller k.")
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,8 @@ class Groups:
     """Who is with whom: `rows` copies of tuple `tuple` belong to group `group`, for each entry.
 
     Group ids are 0, 1, 2, ..., SUPPRESSED and LEFT_OUT. A tuple may appear in several groups. `report` holds what the
-    core wants to tell beside them, such as learned weights: text, numbers, lists and dictionaries. `box` holds lo and
-    hi (groups × attributes) where what is printed is wider than what the group's rows need, as in full-domain
+    core reports in addition, such as learned weights: text, numbers, lists and dictionaries. `box` holds lo and
+    hi (groups × attributes) where what is released is wider than what the group's rows need, as in full-domain
     generalization.
     """
 
@@ -278,7 +278,7 @@ class Groups:
 
 
 def gcp(problem: Problem, groups: Groups) -> float:
-    """The global certainty penalty of a clustering (paper 000): 0 keeps everything, 1 nothing."""
+    """The global certainty penalty of a clustering (He et al. 2012): 0 keeps everything, 1 nothing."""
     lo, hi, rows = groups.closure(problem)
     suppressed = groups.rows[groups.group < 0].sum()
     total = problem.weights.sum()

@@ -13,7 +13,7 @@ create table if not exists anon.comparisons (
     seconds double,                -- that the method took
     time_limit double,             -- seconds that it was given
     measures varchar not null,     -- as JSON
-    proof varchar not null,        -- what was verified on the printed values, as JSON
+    proof varchar not null,        -- what was verified on the released values, as JSON
     sqlanon varchar not null,
     created_at timestamp not null  -- UTC
 );

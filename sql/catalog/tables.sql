@@ -36,19 +36,19 @@ create table if not exists anon.releases (
     printed varchar[] not null, -- the release's columns that make its classes
     k bigint not null,
     policy varchar not null,    -- as JSON
-    proof varchar not null,     -- what was verified on the printed values, as JSON
+    proof varchar not null,     -- what was verified on the released values, as JSON
     metrics varchar not null,   -- as JSON
-    learned varchar not null,   -- what the method found out beside the groups, as JSON
+    learned varchar not null,   -- what the method learned in addition to the groups, as JSON
     rows bigint not null,
     sqlanon varchar not null,
     created_at timestamp not null, -- UTC
-    version integer,            -- 1 when made, one more whenever a refresh changes what is printed
+    version integer,            -- 1 when made, one more whenever a refresh changes the released rows
     refreshed_at timestamp,     -- UTC; NULL if never
-    held_new bigint,            -- people of the source who are not printed yet: too few to hide among themselves
-    held_deleted bigint         -- people who are no longer in the source and still printed
+    held_new bigint,            -- people of the source who are not released yet, because they are too few
+    held_deleted bigint         -- people who are no longer in the source but still released
 );
 
--- A row is a version of a release: how many rows it printed, how many of them were new and how many were gone.
+-- A row is a version of a release: how many rows it has, how many of them were added and how many were withdrawn.
 create table if not exists anon.release_versions (
     release varchar not null,
     version integer not null,
@@ -57,19 +57,41 @@ create table if not exists anon.release_versions (
     withdrawn bigint not null,
     held_new bigint not null,
     held_deleted bigint not null,
+    returned bigint,            -- rows of cohorts that were withdrawn and of whom somebody came back
+    parted bigint,              -- cohorts that were parted
+    relabeled bigint,           -- cohorts whose labels followed their members
+    left_out bigint,            -- people of the source who are never released
+    blank bigint,               -- rows released without sensitive values
+    outdated bigint,            -- people of the source whose sensitive values are no longer those released
+    note varchar,               -- why new people are not added, where that is not for their number
     made_at timestamp not null  -- UTC
 );
 
--- How the people of a view are recognized in its source: their digests are in the table release_N_members beside its
--- rows, made with this salt from these columns.
+-- A row is a cohort of a view: people who were first released together. Nobody joins it, nobody is put into another one;
+-- it is released or withdrawn as a whole, or parted. Who is in it says the table release_N_members; cohort 0 there are
+-- those who are left out for good.
+create table if not exists anon.release_cohorts (
+    release varchar not null,
+    cohort bigint not null,
+    parent bigint,              -- the cohort that it was parted from
+    born integer not null,      -- the version that first released or parted it
+    people bigint not null,
+    is_blank boolean not null,  -- is it released without sensitive values?
+    is_shown boolean not null,
+    is_erased boolean not null  -- is it withdrawn for good?
+);
+
+-- How the people of a view are recognized in its source: their digests are in the table release_N_members,
+-- made with this salt from these columns.
 create table if not exists anon.release_members (
     release varchar not null,
     salt varchar not null,
     columns varchar not null,   -- with their types, as JSON
-    key_check varchar           -- what the key of its pseudonyms makes of the salt
+    key_check varchar,          -- what the key of its pseudonyms makes of the salt
+    time_zone varchar           -- in which times without a zone are meant
 );
 
--- What anon.utility computes its measures from, see sql/metrics/.
+-- What anon.utility computes its measures from, see sql/steps/measure/measures.sql.
 create table if not exists anon.release_labels (
     release varchar not null,
     attribute varchar not null,
@@ -80,7 +102,7 @@ create table if not exists anon.release_labels (
     lm double not null,
     eloss double not null,
     is_modified boolean not null,
-    level integer,              -- of the printed node, NULL for numbers without a hierarchy
+    level integer,              -- of the released node, NULL for numbers without a hierarchy
     height integer,
     mass bigint not null        -- rows of the source that the label covers
 );

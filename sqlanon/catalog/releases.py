@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.places import Target, _marked, beside, database_of, key_of, members_of, unquoted
-from sqlanon.engine.session import now, run
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.history import archive
+from sqlanon.catalog.places import Target, key_of, labels_of, marked, members_of, sensitive_place, unquoted
+from sqlanon.engine.session import has_secure_views, now
 from sqlanon.errors import CatalogError, not_one_of
 from sqlanon.pipeline.measures import PARTS
-from sqlanon.pipeline.plan import Plan
 from sqlanon.pipeline.promises import GROUP
+from sqlanon.pipeline.proof import Proof
+from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import literal, names
 from sqlanon.sqltext import name as quoted
@@ -35,7 +36,7 @@ class Stored:
     source: str
     printed: tuple[str, ...]
     policy: Policy
-    proof: dict[str, Any]
+    proof: Proof
     metrics: dict[str, float]
     learned: dict[str, Any]
     version: int
@@ -49,7 +50,10 @@ class Stored:
 class Version:
     """What one version of a release printed and held: `added` people's rows are new in it, `withdrawn` ones are gone.
 
-    Held are new people who are not printed yet, and deleted ones who still are.
+    Held are new people who are not released yet, and deleted ones who still are. `returned` rows are of cohorts that
+    had been withdrawn, `parted` and `relabeled` count cohorts, `left_out` people of the source who are never released,
+    `blank` rows without sensitive values, and `outdated` people whose sensitive values have changed since. `note` says
+    why new people are not added, where that is not because they are too few.
     """
 
     release: str
@@ -59,6 +63,13 @@ class Version:
     withdrawn: int = 0
     held_new: int = 0
     held_deleted: int = 0
+    returned: int = 0
+    parted: int = 0
+    relabeled: int = 0
+    left_out: int = 0
+    blank: int = 0
+    outdated: int = 0
+    note: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -69,66 +80,64 @@ class Version:
         return "select " + ", ".join(f"{literal(value)} as {fact}" for fact, value in asdict(self).items())
 
 
-def add_version(con: duckdb.DuckDBPyConnection, anon: str, version: Version) -> None:
+def add_version(catalog: Catalog, version: Version) -> None:
     """Write a version into the history."""
-    run(con, f"insert into {anon}.release_versions by name {version.sql()}, $1 as made_at", [now()])
+    catalog.run(f"insert into {catalog.schema}.release_versions by name {version.sql()}, $1 as made_at", [now()])
 
 
-def stored_releases(con: duckdb.DuckDBPyConnection, anon: str, key: str | None = None) -> list[Stored]:
+def stored_releases(catalog: Catalog, key: str | None = None) -> list[Stored]:
     """All stored releases, or those of this name: one or none."""
-    rows = run(
-        con,
+    rows = catalog.run(
         "select name, schema_name, table_name, kind, storage, source, printed, policy, proof, metrics, learned, "
         "coalesce(version, 1), created_at, refreshed_at, coalesce(held_new, 0), coalesce(held_deleted, 0) "
-        f"from {anon}.releases where $1 is null or lower(name) = lower($1) order by name",
+        f"from {catalog.schema}.releases where $1 is null or lower(name) = lower($1) order by name",
         [key],
     )
     found = []
     for row in rows:
         name, schema, table, kind, storage, source, printed, policy, proof, metrics, learned, *rest = row
-        told = map(json.loads, (proof, metrics, learned))
-        what = (source, tuple(printed), Policy.of(json.loads(policy)))
-        found.append(Stored(name, schema, table, kind, storage, *what, *told, *rest))
+        what = (source, tuple(printed), Policy.of(json.loads(policy)), Proof.of_json(proof))
+        found.append(Stored(name, schema, table, kind, storage, *what, json.loads(metrics), json.loads(learned), *rest))
     return found
 
 
-def stored_release(con: duckdb.DuckDBPyConnection, anon: str, name: str) -> Stored:
+def stored_release(catalog: Catalog, name: str) -> Stored:
     """The stored release of this name, or an error that lists them."""
-    found = stored_releases(con, anon, key_of(con, anon, name)[2])
+    found = stored_releases(catalog, key_of(catalog, name)[2])
     if not found:
-        raise CatalogError(not_one_of("release", name, stored_names(con, anon)))
+        raise CatalogError(not_one_of("release", name, stored_names(catalog)))
     return found[0]
 
 
-def stored_names(con: duckdb.DuckDBPyConnection, anon: str) -> list[str]:
+def stored_names(catalog: Catalog) -> list[str]:
     """The names of all stored releases."""
-    return [row[0] for row in run(con, f"select name from {anon}.releases order by name")]
+    return [row[0] for row in catalog.run(f"select name from {catalog.schema}.releases order by name")]
 
 
 def register(
-    con: duckdb.DuckDBPyConnection,
-    anon: str,
+    catalog: Catalog,
     target: Target,
-    planned: Plan,
+    reading: Reading,
+    printed: Sequence[str],
+    columns: Sequence[str],
     source: str,
-    proof: dict[str, Any],
+    proof: Proof,
     measured: dict[str, float],
     learned: dict[str, Any],
 ) -> None:
     """Mark the release, make its view, and write it into the catalog with its first version."""
     mark = f"sqlanon release {uuid.uuid4()}"
-    for storage, shown, columns in _tables(planned, target):
+    for storage, shown, listed in _tables(reading, columns, target):
         if target.kind == "view":
-            secure = "secure " if _has_secure_views(con, unquoted(database_of(anon))) else ""
+            secure = "secure " if has_secure_views(catalog.con, unquoted(catalog.database)) else ""
             # Without its database's name where that is the current one: the file may be renamed or attached as another.
-            ((current,),) = run(con, "select current_database()")
+            ((current,),) = catalog.run("select current_database()")
             place = storage.removeprefix(f"{quoted(current)}.")
-            run(con, f"create {secure}view {shown} as select {names(columns)} from {place}")
-        run(con, f"comment on {target.kind} {shown} is {literal(mark)}")
-    run(
-        con,
-        f"insert into {anon}.releases by name select $name as name, $schema as schema_name, $table as table_name, "
-        "$mark as mark, $kind as kind, "
+            catalog.run(f"create {secure}view {shown} as select {names(listed)} from {place}")
+        catalog.run(f"comment on {target.kind} {shown} is {literal(mark)}")
+    catalog.run(
+        f"insert into {catalog.schema}.releases by name select $name as name, $schema as schema_name, "
+        "$table as table_name, $mark as mark, $kind as kind, "
         "$storage as storage, $source as source, $printed::varchar[] as printed, $k as k, $policy as policy, "
         "$proof as proof, $metrics as metrics, $learned as learned, $rows as rows, $version as sqlanon, "
         "$now as created_at, 1 as version, 0 as held_new, 0 as held_deleted",
@@ -138,53 +147,102 @@ def register(
             "table": target.table,
             "mark": mark,
             "kind": target.kind,
-            "storage": target.storage.removeprefix(f"{database_of(anon)}."),
+            "storage": target.storage.removeprefix(f"{catalog.database}."),
             "source": source,
-            "printed": list(planned.printed),
-            "k": planned.policy.k,
-            "policy": planned.policy.json(),
-            "proof": json.dumps(proof, ensure_ascii=False),
+            "printed": list(printed),
+            "k": reading.policy.k,
+            "policy": reading.policy.json(),
+            "proof": proof.json(),
             "metrics": json.dumps(measured),
             "learned": json.dumps(learned),
-            "rows": proof["rows"],
+            "rows": proof.rows,
             "version": __version__,
             "now": now(),
         },
     )
     assert target.name is not None
-    add_version(con, anon, Version(target.name, 1, proof["rows"], proof["rows"]))
+    add_version(catalog, Version(target.name, 1, proof.rows, proof.rows))
 
 
-def _tables(planned: Plan, target: Target) -> list[tuple[str, str, Sequence[str]]]:
+def update(catalog: Catalog, version: Version, proof: Proof, measured: dict[str, float]) -> None:
+    """Write what a refreshed release has become."""
+    catalog.run(
+        f"update {catalog.schema}.releases set version = $version, refreshed_at = $now, rows = $rows, proof = $proof, "
+        "metrics = $metrics, held_new = $held_new, held_deleted = $held_deleted where name = $name",
+        {
+            "version": version.version,
+            "now": now(),
+            "rows": version.rows,
+            "proof": proof.json(),
+            "metrics": json.dumps(measured),
+            "held_new": version.held_new,
+            "held_deleted": version.held_deleted,
+            "name": version.release,
+        },
+    )
+
+
+def labels_without_rows(catalog: Catalog, release: str, rows: int) -> list[str]:
+    """The columns of a release with labels that stand for fewer rows than it has: their hierarchies have changed."""
+    found = catalog.run(
+        f"select attribute from {catalog.schema}.release_labels where release = $1 "
+        "group by attribute having sum(rows) < $2 order by attribute",
+        [release, rows],
+    )
+    return [column for (column,) in found]
+
+
+def column_losses(catalog: Catalog, release: str) -> dict[str, float]:
+    """What each column of a stored release lost, the most first."""
+    labels = f"(select * from {catalog.schema}.release_labels where release = $1)"
+    return dict(catalog.run(losses_sql(labels), [release]))
+
+
+def losses_sql(labels: str) -> str:
+    """What each column lost, over the labels that were released; the most first."""
+    return f"select attribute, sum(rows * ncp) / sum(rows) as loss from {labels} group by attribute order by 2 desc, 1"
+
+
+def keep_measures(catalog: Catalog, release: str, parts: Mapping[str, str]) -> None:
+    """Keep the relations that the measures of a release are computed from, for anon.utility."""
+    for part, measured in parts.items():
+        catalog.run(f"delete from {catalog.schema}.release_{part} where release = $1", [release])
+        catalog.run(
+            f"insert into {catalog.schema}.release_{part} by name select $1 as release, * from {measured}", [release]
+        )
+
+
+def _tables(reading: Reading, columns: Sequence[str], target: Target) -> list[tuple[str, str, Sequence[str]]]:
     """The tables of a release: where the rows of each are, what its readers name, and its columns."""
-    if (sensitive_table := target.sensitive(planned.policy)) is None:
-        return [(target.storage, target.shown, planned.columns)]
-    (column,) = planned.source.spelt(planned.policy.sensitive)
+    if (sensitive_table := target.sensitive(reading.policy)) is None:
+        return [(target.storage, target.shown, columns)]
+    (column,) = reading.source.resolve_names(reading.policy.sensitive)
     return [
-        (target.storage, target.shown, [each for each in planned.columns if each != column]),
-        (sensitive_table, beside(target.shown), [GROUP, column, "rows"]),
+        (target.storage, target.shown, [each for each in columns if each != column]),
+        (sensitive_table, sensitive_place(target.shown), [GROUP, column, "rows"]),
     ]
 
 
-def remove(con: duckdb.DuckDBPyConnection, anon: str, key: str) -> bool:
+def _released(places: Sequence[str]) -> str | None:
+    """The table or view itself, not the one next to it with the sensitive values."""
+    return min(places, key=len, default=None)
+
+
+def remove(catalog: Catalog, key: str) -> bool:
     """Drop a release of this name if there is one; what somebody else put in its place stays."""
-    found = run(con, f"select name, kind, storage from {anon}.releases where lower(name) = lower($1)", [key])
-    places = _marked(con, anon, key)
+    found = catalog.run(
+        f"select name, kind, storage from {catalog.schema}.releases where lower(name) = lower($1)", [key]
+    )
+    places = marked(catalog, key)
     for stored, kind, storage in found:
+        place = f"{catalog.database}.{storage}" if kind == "view" else _released(places)
+        archive(catalog, stored, place)
         for place in places:
-            run(con, f"drop {kind} {place}")
+            catalog.run(f"drop {kind} {place}")
         if kind == "view":
-            for place in (storage, beside(storage), members_of(storage)):
-                run(con, f"drop table if exists {database_of(anon)}.{place}")
-        run(con, f"delete from {anon}.releases where name = $1", [stored])
-        for part in (*PARTS, "members", "versions"):
-            run(con, f"delete from {anon}.release_{part} where release = $1", [stored])
+            for place in (storage, sensitive_place(storage), members_of(storage), labels_of(storage)):
+                catalog.run(f"drop table if exists {catalog.database}.{place}")
+        catalog.run(f"delete from {catalog.schema}.releases where name = $1", [stored])
+        for part in (*PARTS, "members", "versions", "cohorts"):
+            catalog.run(f"delete from {catalog.schema}.release_{part} where release = $1", [stored])
     return bool(found)
-
-
-def _has_secure_views(con: duckdb.DuckDBPyConnection, database: str) -> bool:
-    """A plain view leaks its table's smallest and largest values through stats(). DuckDB 2 can prevent that, in memory
-    and in files of its own storage version."""
-    ((tags,),) = run(con, "select tags from duckdb_databases() where database_name = $1", [database])
-    version = (tags or {}).get("storage_version", f"v{duckdb.__version__}")
-    return min(int(text.lstrip("v").split(".")[0]) for text in (version, duckdb.__version__)) >= 2

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import duckdb
-
-from sqlanon.engine.session import run
+from sqlanon.engine.session import DatabaseError, Session, run
 from sqlanon.policy.options import PARAMETERS
 from sqlanon.policy.policy import OPTIONS
 from sqlanon.sqltext import name, render
@@ -18,6 +16,7 @@ STATEMENTS = (
     "CREATE OR REPLACE HIERARCHY",
     "DROP HIERARCHY",
     "REFRESH ANONYMIZED VIEW",
+    "ERASE",
     "PUBLISH TO",
     "OPTIONS",
     "USING INTERVALS ANCHOR BELOW ABOVE ON",
@@ -32,7 +31,7 @@ STATEMENTS = (
 class Completer:
     """Readline's completer over a connection: asked for a word's first, second, ... completion."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, con: Session) -> None:
         self.con = con
         self.found: list[str] = []
 
@@ -48,7 +47,7 @@ class Completer:
         catalog = self._catalog()
         keywords = ours | {word for kind, word in catalog if kind == "keyword"}
         known = [word for kind, word in catalog if kind != "keyword"]
-        known += [*OPTIONS, *PARAMETERS, *sorted(keywords), ".quit"]
+        known += [*OPTIONS, *PARAMETERS, *sorted(keywords), ".help", ".quit", ".schema", ".tables"]
         folded = text.lower()
         found = dict.fromkeys(word for word in known if word.lower().startswith(folded) and word.lower() != folded)
         return [word.lower() if word in keywords and text.islower() else word for word in found]
@@ -56,8 +55,8 @@ class Completer:
     def _catalog(self) -> list[tuple[str, str]]:
         """What the catalog has now; nothing where it cannot be read, in a transaction that failed."""
         try:
-            rows = run(self.con, render("catalog/completions.sql"))
-        except duckdb.Error:
+            rows = run(self.con, render("steps/complete/completions.sql"))
+        except DatabaseError:
             return []
         return [(kind, word if kind != "name" or _is_plain(word) else name(word)) for kind, word in rows]
 

@@ -7,16 +7,21 @@ import argparse
 import sys
 from collections.abc import Container, Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import sqlanon
 
 COMMANDS = {
     "demo": (
-        "a table before and after, with proof and loss",
+        "show show a table before and after, with proof and loss",
         "sqlanon demo",
     ),
+    "wizard": (
+        "go from a file to a release, a policy and a report by questions with proposed answers",
+        "sqlanon wizard people.csv",
+    ),
     "detect": (
-        "which columns and combinations single people out, and a role for each column",
+        "show which columns and combinations single people out, and suggest a role for each column",
         "sqlanon detect people.csv --toml > policy.toml",
     ),
     "anonymize": (
@@ -28,11 +33,11 @@ COMMANDS = {
         "sqlanon check people_public.csv --quasi age,zip,sex --k 5 --sensitive diagnosis --l 2",
     ),
     "risk": (
-        "how easily the people of a table, csv or parquet file are found again",
+        "how easily the people in a table, csv or parquet file can be found again",
         "sqlanon risk people_public.csv --quasi age,zip,sex",
     ),
     "attack": (
-        "attack a release with its source as the attacker's knowledge; exit 1 if one gets further than is promised",
+        "attack a release by somebody who has its source; exit 1 if an attack achieves more than is promised",
         "sqlanon attack patients_public --db hospital.duckdb",
     ),
     "publish": (
@@ -43,16 +48,28 @@ COMMANDS = {
         "write one HTML file about a release or any table: what holds, what was lost, what is not protected",
         "sqlanon report patients_public --db hospital.duckdb -o report.html",
     ),
+    "explain": (
+        "show why a stored release lost what it lost, and what would lose less",
+        "sqlanon explain patients_public --db hospital.duckdb",
+    ),
+    "diff": (
+        "show what two policies or two stored releases differ in: columns, options, loss, risk and rows",
+        "sqlanon diff last_year.toml this_year.toml",
+    ),
     "refresh": (
-        "bring a stored view up to its source: what was added, withdrawn and held",
+        "bring a stored view up to date with its source",
         "sqlanon refresh patients_public --db hospital.duckdb",
     ),
+    "erase": (
+        "take people out of a stored view for good, with everybody whom they were released with",
+        "sqlanon erase patients_public 17 --db hospital.duckdb",
+    ),
     "status": (
-        "which stored releases are behind their sources, and by how many rows",
+        "show show which stored releases are behind their sources, and by how many rows",
         "sqlanon status --db hospital.duckdb",
     ),
     "audit": (
-        "all stored releases of a table together; exit 1 if they leave somebody among fewer than k",
+        "combine all stored releases of a table; exit 1 if together they break k for anybody",
         "sqlanon audit patients --db hospital.duckdb",
     ),
     "compare": (
@@ -76,24 +93,28 @@ COMMANDS = {
         "sqlanon key my.key",
     ),
     "utility": (
-        "what a stored release lost, and with --task how well a column can still be predicted",
+        "show show what a stored release lost, and with --task how well a column can still be predicted",
         "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
     ),
+    "studio": (
+        "a local web page on which a data steward goes from a table to a release",
+        "sqlanon studio hospital.duckdb",
+    ),
     "methods": (
-        "the clustering methods and their parameters",
-        "sqlanon methods",
+        "list the clustering methods, or show one with its own parameters",
+        "sqlanon methods kacpc",
     ),
     "completion": (
-        "print the completion script of a shell, for TAB to know commands and options",
+        "print a completion script for your shell",
         'eval "$(sqlanon completion bash)" in ~/.bashrc',
     ),
 }
 """Each command with what it does and an example."""
 FIRST = """\
-sqlanon {version} anonymizes tables inside DuckDB, and checks what others anonymized.
+sqlanon {version} anonymizes tables inside DuckDB, and checks tables that were anonymized elsewhere.
 
   1. see it             sqlanon demo
-  2. look at a table    sqlanon detect people.csv
+  2. be asked           sqlanon wizard people.csv
   3. anonymize it       sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
   4. check the file     sqlanon check people_public.csv --quasi age,zip,sex --k 5
   5. show it to others  sqlanon report people_public.csv --quasi age,zip,sex --k 5 -o report.html
@@ -112,11 +133,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(import_module("sqlanon.cli.commands").carry_out(parsed.command, parsed))
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in two lines, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """What is wrong, and where the help is; exit 2."""
+        self.exit(2, f"sqlanon: {message[:1].upper()}{message[1:]}\nFor all options: {self.prog} --help\n")
+
+
 def parser(wanted: Container[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """The parser of all commands, where those that are wanted know their arguments."""
-    main_parser = argparse.ArgumentParser(
+    main_parser = Parser(
         prog="sqlanon",
-        description="Anonymize tables inside DuckDB, and check what others anonymized.",
+        description="Anonymize tables inside DuckDB, and check tables that were anonymized elsewhere.",
         epilog="First steps: sqlanon demo",
     )
     main_parser.add_argument("--version", action="version", version=f"sqlanon {sqlanon.__version__}")

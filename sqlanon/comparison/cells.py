@@ -1,4 +1,4 @@
-"""One cell of a comparison: a method at one k, what was asked of it and what came of it."""
+"""One cell of a comparison: a method at one k, what was required of it and what came of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlanon.catalog.comparisons import StoredCell
+from sqlanon.policy.kinds import kind_of
 from sqlanon.policy.policy import Policy
-from sqlanon.udfs.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class Cell:
     measures: Mapping[str, float] = field(default_factory=dict)
     proof: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, stored: StoredCell) -> Cell:
+        """The cell as the catalog has it."""
+        told = (json.loads(stored.measures), json.loads(stored.proof))
+        return cls(stored.method, stored.k, stored.status, stored.message, stored.seconds, *told)
+
     @property
     def is_done(self) -> bool:
         """Is there a verified release that was measured?"""
@@ -31,7 +38,7 @@ class Cell:
     @property
     def has_classes(self) -> bool:
         """Does the method promise classes of k equal rows, as most do, or something else?"""
-        return METHODS[self.method].is_homogeneous and not METHODS[self.method].is_exact
+        return kind_of(self.method).has_classes
 
     @property
     def mark(self) -> str:
@@ -45,12 +52,11 @@ class Cell:
             return self.message or self.status
         if self.has_classes:
             return ""
-        is_exact = METHODS[self.method].is_exact
-        return f"another promise: {'exact values, the sensitive ones apart' if is_exact else 'each row has k matches'}"
+        return kind_of(self.method).note
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """A cell of the grid before it is run: its policy, or why there can be none."""
 
     method: str

@@ -1,7 +1,7 @@
 """Three charts of a comparison: loss against k, loss against time, and the frontier of risk and utility.
 
-Needs matplotlib: pip install 'sqlanon[report]'. The best few methods have a colour and a marker, told apart by people
-who do not see red and green; the rest are grey, and all are named where they stand.
+By matplotlib. The best few methods have a color and a marker, distinguished by people
+who do not see red and green; the rest are gray, and all are named where they stand.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
     from sqlanon.comparison.cells import Cell
-    from sqlanon.comparison.compare import Comparison
+    from sqlanon.comparison.comparison import Comparison
 
 HIGHLIGHTED = 5
 MARKERS = ("o", "s", "^", "D", "v")
 SIDES = ((1, 0), (-1, 0), (0, 1.4), (0, -1.4), (1, 1), (1, -1), (-1, 1), (-1, -1), (0.5, 1.4), (-0.5, 1.4))
 REACHES = (9, 14, 20, 27)
-"""Where a label may stand beside its point: to which side, and how far in pixels."""
+"""Where a label may stand next to its point: to which side, and how far in pixels."""
 
 
 def draw(comparison: Comparison, chart: str, dark: bool = False) -> Figure:
@@ -67,7 +67,7 @@ def loss_metric(comparison: Comparison) -> str:
 
 
 def highlights(comparison: Comparison) -> list[str]:
-    """The methods that get a colour: the best on average among those that promise the same."""
+    """The methods that get a color: the best on average among those that promise the same."""
     others = {cell.method for cell in comparison.cells if not cell.has_classes}
     return [m for m in averaged(comparison, loss_metric(comparison)) if m not in others][:HIGHLIGHTED]
 
@@ -100,7 +100,7 @@ class _Style:
 
 
 def _styles(comparison: Comparison, theme: Theme) -> dict[str, _Style]:
-    """The best few in colour, the others grey and behind them."""
+    """The best few in color, the others gray and behind them."""
     others = {cell.method for cell in comparison.cells if not cell.has_classes}
     names = {method: f"{method} †" if method in others else method for method in comparison.methods}
     styles = {method: _Style(names[method], theme.grey, theme.soft) for method in comparison.methods}
@@ -151,7 +151,7 @@ def _bound(comparison: Comparison, axes: Axes, theme: Theme) -> None:
     axes.text(
         0.955,
         0.02,
-        "below the dashed line: no k-anonymous release at all",
+        "no k-anonymous release can be below the dashed line",
         transform=axes.transAxes,
         ha="right",
         size=SMALL,
@@ -172,7 +172,7 @@ def _loss_by_time(comparison: Comparison, axes: Axes, theme: Theme) -> str:
     axes.margins(x=0.1)
     styles = _styles(comparison, theme)
     _scatter(axes, [styles[cell.method].name for cell in cells], cells, points, front, styles, theme)
-    return f"k = {k}. On the line: nobody is both faster and better{_dagger(cells)}"
+    return f"k = {k}. Methods on the line are not beaten on both speed and loss{_dagger(cells)}"
 
 
 def _risk_utility(comparison: Comparison, axes: Axes, theme: Theme) -> str:
@@ -184,7 +184,7 @@ def _risk_utility(comparison: Comparison, axes: Axes, theme: Theme) -> str:
     _log_ticks(axes.xaxis, [risk for risk, _ in points], lambda risk: f"{risk:.2g}")
     axes.margins(x=0.1, y=0.1)
     _scatter(axes, texts, cells, points, front, _styles(comparison, theme), theme)
-    return "On the line, with k: nobody has less risk and more utility"
+    return "Points on the line (labeled with k) are not beaten on both risk and utility"
 
 
 CHARTS: dict[str, tuple[str, Callable[[Comparison, Axes, Theme], str]]] = {
@@ -209,7 +209,7 @@ def _finding(comparison: Comparison, metric: str) -> str:
 
 
 def _dagger(cells: Sequence[Cell]) -> str:
-    return "; † another promise" if any(cell.is_done and not cell.has_classes for cell in cells) else ""
+    return "; † makes a different promise" if any(cell.is_done and not cell.has_classes for cell in cells) else ""
 
 
 def _scale(axes: Axes, ks: Sequence[int], values: Sequence[float], ratio: float = 30) -> None:
@@ -346,7 +346,7 @@ def _point_labels(
     styles: Sequence[_Style],
     front: Sequence[int],
 ) -> None:
-    """Each text beside its point, those on the frontier first, where it covers no point, no line and no other text."""
+    """Each text next to its point, those on the frontier first, where it covers no point, no line and no other text."""
     from matplotlib.transforms import Bbox
 
     _freeze(axes)

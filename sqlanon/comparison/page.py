@@ -14,7 +14,7 @@ from sqlanon.version import __version__
 
 if TYPE_CHECKING:
     from sqlanon.comparison.cells import Cell
-    from sqlanon.comparison.compare import Comparison
+    from sqlanon.comparison.comparison import Comparison
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1f2328; --soft: #59636e; --line: #d8dde3; --bar: #cfe3f3;
@@ -46,7 +46,7 @@ def page(comparison: Comparison) -> str:
     ]
     asked += [f"{model} = {value:g}" for model, value in policy.models.items()]
     asked += [f"sensitive {', '.join(policy.sensitive)}"] if policy.sensitive else []
-    asked += [f"seed {policy.seed}"]
+    asked += [f"seed {policy.seed or 0}"]
     figures = "\n".join(_figure(comparison, chart) for chart in charts.CHARTS)
     first = comparison.metrics[0]
     better = "lower" if is_lower_better(first) else "higher"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sqlanon.engine.frames import naming
+from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import run
 from sqlanon.errors import DataError, PolicyError, SqlanonError
@@ -18,7 +18,6 @@ from sqlanon.pipeline.source import Source
 from sqlanon.releases.release import Release
 from sqlanon.sqltext import name
 from sqlanon.udfs.evaluate.one_nn import one_nn_error
-from sqlanon.udfs.methods import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,23 +47,23 @@ class Task:
 
 def predict(release: Release, target: str, seed: int = 0) -> Task:
     """Train on the original and on the release to predict the target, a sensitive or kept column, from the rest."""
-    with naming(release.con) as named:
+    with registered(release.con) as named:
         return _predicted(release, resolve(release.con, named(release.origin)), target, seed)
 
 
 def _predicted(release: Release, source: Source, target: str, seed: int) -> Task:
-    (column,) = source.spelt([target])
-    quasi = source.spelt(release.policy.quasi)
+    (column,) = source.resolve_names([target])
+    quasi = source.resolve_names(release.policy.quasi)
     if column in quasi:
         raise PolicyError(f"'{target}' is a quasi-identifier: predict a sensitive or kept column")
-    if METHODS[release.policy.method].is_exact:
+    if release.policy.kind.prints_exact:
         raise PolicyError(
-            f"{release.policy.method} prints no row with its sensitive value: there is nothing to learn from"
+            f"{release.policy.method} releases no row with its sensitive value, so there is nothing to learn from"
         )
     before = _frame(release, source.relation, [*quasi, column], seed)
     after = _frame(release, release.table, [*release.printed, column], seed)
     if before[column].nunique() < 2:
-        raise DataError(f"'{target}' has one value only, there is nothing to predict")
+        raise DataError(f"'{target}' has only one value, so there is nothing to predict")
     return Task(
         target=column,
         rows=len(before),

@@ -1,6 +1,6 @@
 """Attacks on a release, with its source as what the attacker knows: what each got, what chance gives, what is promised.
 
-An attack reads printed labels as the measures do, and finds for each person of the source the printed rows that cover
+An attack reads released labels as the measures do, and finds for each person of the source the released rows that cover
 their values. It succeeds beyond its promise or not; against some attacks k and l promise nothing, and then it is said
 how far they get. The numbers are shares and chances; no value is shown.
 """
@@ -12,20 +12,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import duckdb
 import numpy as np
 
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.engine.frames import naming
+from sqlanon import wording
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.releases import stored_releases
+from sqlanon.disclosure.counting import centered, correlation, revealed
+from sqlanon.disclosure.dealing import exchange
+from sqlanon.disclosure.linked import known_rows
+from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.engine.session import Session, translate_errors, unwrap
 from sqlanon.errors import PolicyError
+from sqlanon.pipeline.readback import Tolerance
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.covering import Codes, Floats, Target, View, coded, covers, left_of, table, together
+from sqlanon.privacy.covering import Codes, Covering, Floats, Printed, coded, covers, left_of, table, together
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release, open_release
 from sqlanon.sqltext import literal
-from sqlanon.udfs.methods import METHODS
 
 SIGMAS = 3.89
 """Chance alone goes this far once in 10,000 times."""
@@ -47,6 +51,15 @@ class Attack:
     promise: float | None
     verdict: str
 
+    @property
+    def told(self) -> list[str]:
+        """A line of the table in words."""
+        what = f"{self.attack}{f' of {self.column}' if self.column else ''}"
+        return [what, self.verdict, *map(wording.percent, (self.got, self.chance, self.promise))]
+
+
+HEADER = ("attack", "verdict", "got", "by chance", "promised")
+
 
 @dataclass(frozen=True)
 class Attacks:
@@ -63,6 +76,19 @@ class Attacks:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"release": self.release, "holds": self.holds, "attacks": [asdict(row) for row in self.rows]}
+
+    @property
+    def verdict(self) -> str:
+        """In a line: holds or BROKEN, and which attacks nothing is promised against."""
+        found = dict.fromkeys(row.attack for row in self.rows if row.verdict == "open")
+        still = f"; {len(found)} open, which nothing is promised against: {', '.join(found)}" if found else ""
+        return f"{'holds' if self.holds else 'BROKEN'}{still}"
+
+    def __str__(self) -> str:
+        return f"{self.release}\n{wording.table_text(HEADER, [row.told for row in self.rows])}\n{self.verdict}"
+
+    def _repr_html_(self) -> str:
+        return wording.table_html(f"{self.release}: {self.verdict}", HEADER, [row.told for row in self.rows])
 
     def sql(self) -> str:
         """A query that answers with a row per attack."""
@@ -93,54 +119,58 @@ def attack(
     if isinstance(knows, bool) or not isinstance(knows, int) or knows < 0:
         raise PolicyError(f"knows is {knows!r}; it must be a whole number of 0 or more")
     raw = unwrap(con)
-    with our_errors(), naming(raw) as named:
-        view = View(raw, _target(raw, named, release, source, options))
+    with translate_errors(), registered(raw) as named:
+        catalog = Catalog.of(raw)
+        view = Covering(catalog, _target(raw, named, release, source, options))
         rows = [
             *_linkage(view),
             *(found for column in view.sensitive for found in _sensitive(view, column, knows)),
             _order(view),
             *_ends(view),
-            *(_intersection(view, View(raw, other)) for other in _others(raw, named, view.target, others)),
-            *(_minimality(raw, view, column) for column in view.sensitive if view.policy.models),
+            *(Attack(**each.told, verdict=_verdict(each.got, each.promise, each.is_open)) for each in known_rows(view)),
+            *(_intersection(view, Covering(catalog, other)) for other in _others(raw, named, view.target, others)),
+            *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
+            *([_dealing(catalog, view)] if view.policy.models else []),
         ]
     return Attacks(view.target.shown, tuple(rows))
 
 
 def _target(
-    con: duckdb.DuckDBPyConnection,
+    con: Session,
     named: Callable[[Any], str],
     release: Any,
     source: Any,
     options: Mapping[str, Any],
-) -> Target:
+) -> Printed:
     given = {option: value for option, value in options.items() if value is not None}
     if source is not None and not isinstance(release, Release):
         printed = resolve(con, named(release))
-        return Target(printed.relation, printed.shown, named(source), Policy.of(given))
+        return Printed(printed.relation, printed.shown, named(source), Policy.of(given))
     if source is not None or given:
         listed = ", ".join(["source"] * (source is not None) + list(given))
-        raise PolicyError(f"{listed}: a stored release has its own; for another table give source and quasi")
+        raise PolicyError(f"{listed}: a stored release already has these; give source and quasi only for another table")
     found = open_release(con, release) if isinstance(release, str) else release
-    return Target(found.table, found.name or "the release", named(found.origin), found.policy, is_older=True)
+    return Printed(found.table, found.name or "the release", named(found.origin), found.policy, Tolerance.OLDER)
 
 
 def _others(
-    con: duckdb.DuckDBPyConnection,
+    con: Session,
     named: Callable[[Any], str],
-    target: Target,
+    target: Printed,
     asked: Sequence[str | Release] | None,
-) -> Iterator[Target]:
+) -> Iterator[Printed]:
     """The other releases of the same source: the ones asked for, or all stored ones that cover what they print."""
     if asked is not None:
         for release in asked:
             other = _target(con, named, release, None, {})
             if other.source != target.source:
-                raise PolicyError(f"'{other.shown}' was made from another source than '{target.shown}'")
+                raise PolicyError(f"'{other.shown}' was not made from the same source as '{target.shown}'")
             yield other
         return
-    stored = run(con, f"select name from {anon_schema(con)}.releases where source = $1 order by name", [target.source])
-    for (release,) in stored:
-        other = _target(con, named, release, None, {})
+    for stored in stored_releases(Catalog.of(con)):
+        if stored.source != target.source:
+            continue
+        other = _target(con, named, stored.name, None, {})
         if other.relation != target.relation and covers(other.policy):
             yield other
 
@@ -151,14 +181,14 @@ def _verdict(got: float, promise: float | None, is_open: bool) -> str:
     return "BROKEN" if got > promise * (1 + 1e-9) else "holds"
 
 
-def _linkage(view: View) -> list[Attack]:
+def _linkage(view: Covering) -> list[Attack]:
     """A person is one of the rows that cover their values: the chance of picking theirs, worst and mean."""
     rows = view.rows_of_people
     present = rows[rows > 0]
     missing = len(rows) - len(present)
     columns = ", ".join(a.column for a in view.attributes)
-    tried = f"{len(rows):,} people sought by {columns} among {len(view.classes[3]):,} classes"
-    tried += f"; {missing:,} of them no row covers" if missing else ""
+    tried = f"{len(rows):,} people looked up by {columns} in {len(view.classes[3]):,} classes"
+    tried += f"; no row covers {missing:,} of them" if missing else ""
     chance, promise = 1 / len(view.lo), 1 / view.policy.k
     worst, mean = (float(np.max(1 / present)), float(np.mean(1 / present))) if len(present) else (0.0, 0.0)
     return [
@@ -179,11 +209,11 @@ class _Groups:
     """How many people each group speaks of."""
 
     @classmethod
-    def of(cls, view: View, column: str) -> _Groups:
-        """A printed class, or where no class is promised, the rows that cover one person."""
+    def of(cls, view: Covering, column: str) -> _Groups:
+        """A released class, or where no class is promised, the rows that cover one person."""
         found, values = np.unique(view.of_rows[column], return_inverse=True)
         values = values.reshape(-1)
-        if METHODS[view.policy.method].is_homogeneous:
+        if view.policy.kind.has_classes:
             keys, count = np.unique(view.classes[2] * len(found) + values, return_counts=True)
             group, people = keys // len(found), view.classes[3]
         else:
@@ -225,7 +255,7 @@ def _promised(policy: Policy) -> tuple[float, int]:
     return share, max(math.ceil(1 / share - 1e-9), policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
 
 
-def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
+def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
     """Homogeneity: everybody in a class has one value. Background knowledge: the least likely values are ruled out."""
     groups = _Groups.of(view, column)
     sizes, people = groups.sizes, groups.people
@@ -240,7 +270,7 @@ def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
         Attack(
             "homogeneity",
             column,
-            f"people of {len(people):,} groups whose rows all have one value of {len(counts):,}",
+            f"people of {len(people):,} groups in which all rows have the same value of {len(counts):,}",
             certain,
             by_chance,
             none,
@@ -249,13 +279,13 @@ def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
     ]
     guess = float(groups.best_guess(knows).max())
     before = float(shares[-1] / shares[min(knows, len(shares) - 1) :].sum())
-    # The rarest of so many values have no more than their part of a class.
+    # The rarest of this many values have no more than their part of a class.
     promise = min(1.0, share * values / (values - knows)) if share < 1 and knows < values else None
     found.append(
         Attack(
             "background_knowledge",
             column,
-            f"the best guess in any group, the {knows} least frequent values ruled out",
+            f"the best guess in any group, with the {knows} least frequent values ruled out",
             guess,
             before,
             promise,
@@ -265,11 +295,11 @@ def _sensitive(view: View, column: str, knows: int) -> list[Attack]:
     return found
 
 
-def _order(view: View) -> Attack:
+def _order(view: Covering) -> Attack:
     """Do rows stand where the people stand that they may be? The rank correlation of a row's place in the release with
     the mean place in the source of the people that it covers and whose kept values it has.
 
-    Where every class is in one piece the order of the classes tells only what is printed, so that places are compared
+    Where every class is in one piece the order of the classes tells only what is released, so that places are compared
     within classes.
     """
     tried = "places of rows in the release against places of people in the source"
@@ -293,34 +323,16 @@ def _order(view: View) -> Attack:
     expected, of_class = expected[known], of_class[known]
     free = len(place)
     if np.count_nonzero(np.diff(of_class)) + 1 == len(np.unique(of_class)):
-        place, expected = (_centred(values, of_class) for values in (place, expected))
+        place, expected = (centered(values, of_class) for values in (place, expected))
         free -= len(np.unique(of_class))
     if free < 10:
         return Attack("row_order", None, f"{tried}: too few rows", None, None, None, "not tried")
-    got = abs(_correlation(place, expected))
+    got = abs(correlation(place, expected))
     chance = math.tanh(SIGMAS * math.sqrt(1.06 / (free - 3)))
     return Attack("row_order", None, tried, got, chance, chance, _verdict(got, chance, False))
 
 
-def _centred(values: Floats, group: Codes) -> Floats:
-    _, which = np.unique(group, return_inverse=True)
-    which = which.reshape(-1)
-    centred: Floats = values - (np.bincount(which, values) / np.bincount(which))[which]
-    return centred
-
-
-def _correlation(left: Floats, right: Floats) -> float:
-    """Spearman's: of the ranks, ties sharing theirs. 0 where one of them is always the same."""
-    ranks = []
-    for values in (left, right):
-        _, which, counts = np.unique(np.round(values, 6), return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[which.reshape(-1)])
-    if any(np.ptp(rank) == 0 for rank in ranks):
-        return 0.0
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
-def _ends(view: View) -> list[Attack]:
+def _ends(view: Covering) -> list[Attack]:
     """Whose own value does a range show? One who alone has the smallest or largest value that a class prints."""
     found = []
     lo, hi, of_class, _ = view.classes
@@ -333,14 +345,14 @@ def _ends(view: View) -> list[Attack]:
         ends = np.concatenate([lo[is_exact, j], hi[is_exact, j]])
         alone = int(np.count_nonzero(people[ends] == 1))
         shown = len(ends) or 1
-        tried = f"{len(ends):,} ends of ranges that are somebody's value; {alone:,} are one person's alone"
+        tried = f"{len(ends):,} ends of ranges that are somebody's value; {alone:,} belong to one person only"
         chance = float(np.count_nonzero(people == 1) / people.sum())
         verdict = _verdict(alone / shown, None, alone > 0)
         found.append(Attack("ends_of_ranges", attribute.column, tried, alone / shown, chance, None, verdict))
     return found
 
 
-def _intersection(view: View, other: View) -> Attack:
+def _intersection(view: Covering, other: Covering) -> Attack:
     """A person is in both releases with the same kept values, so no more rows can be theirs than both have of each."""
     common = [column for column in view.of_rows if column in other.of_rows]
     both = left_of([view, other], common).sum(axis=1)
@@ -362,7 +374,7 @@ def _intersection(view: View, other: View) -> Attack:
     )
 
 
-def _minimality(con: duckdb.DuckDBPyConnection, view: View, column: str) -> Attack:
+def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
     """A class that l alone made so large has a part that would not have been diverse, which tells who has what.
 
     The attacker runs the method without l, which needs no sensitive values, and finds the groups that a class was
@@ -374,11 +386,11 @@ def _minimality(con: duckdb.DuckDBPyConnection, view: View, column: str) -> Atta
     without = Policy.of({option: value for option, value in view.policy.options().items() if option not in asked})
     l = view.policy.l  # noqa: E741 - the field's own name
     if l is None or len(view.policy.models) > 1 or without.sees_sensitive or without.entity is not None:
-        tried = "only for l alone, with a method that looks at sensitive values for nothing else"
+        tried = "only if l is the only model and the method uses sensitive values for nothing else"
         return Attack("minimality", column, tried, None, None, None, "not tried")
-    alone = anonymize(con, view.target.source, policy=without)
-    before = View(con, Target(alone.table, "the same without l", view.target.source, without))
-    run(con, f"drop table {alone.table}")
+    alone = anonymize(catalog.con, view.target.source, policy=without)
+    before = Covering(catalog, Printed(alone.table, "the same without l", view.target.source, without))
+    alone.discard()
     lo, hi, of_class, rows = view.classes
     part_lo, part_hi, _, part_rows = before.classes
     got, chance, merged = 0.0, 0.0, 0
@@ -387,39 +399,22 @@ def _minimality(con: duckdb.DuckDBPyConnection, view: View, column: str) -> Atta
         parts = np.flatnonzero(((lo[number] <= part_lo) & (part_hi <= hi[number])).all(axis=1))
         if len(parts) < 2 or part_rows[parts].sum() != rows[number]:
             continue
-        told = _told(values.reshape(-1)[of_class == number], part_rows[parts], l)
+        told = revealed(values.reshape(-1)[of_class == number], part_rows[parts], l)
         if told is not None:
             merged += 1
             got, chance = max(got, told[0]), max(chance, told[1])
-    tried = f"{merged:,} classes that were merged for l alone, from groups that the method makes without it"
+    tried = f"{merged:,} classes that were merged only because of l, from the groups that the method makes without l"
     return Attack("minimality", column, tried, got, chance, None, _verdict(got, None, got > 1 / l + 1e-9))
 
 
-def _told(values: Codes, parts: Codes, l: float) -> tuple[float, float] | None:  # noqa: E741
-    """The best guess about a person once some part is known to break l, and the best guess without that; None where
-    no part can break it.
-
-    A part breaks l by a value with the chance that dealing out the values gives it more than its share. Two such events
-    at once are taken for as many as they are, so the guess is exact where they exclude each other.
-    """
-    counts = np.unique(values, return_counts=True)[1]
-    rows = int(counts.sum())
-    chances, shares = [], []
-    for part, size in enumerate(parts.tolist()):
-        for value, count in enumerate(counts.tolist()):
-            drawn = np.arange(math.floor(size / l + 1e-9) + 1, min(size, count) + 1)
-            ways = [
-                math.comb(count, x) * math.comb(rows - count, size - x) / math.comb(rows, size) for x in drawn.tolist()
-            ]
-            if not sum(ways):
-                continue
-            here = float(drawn @ np.array(ways)) / sum(ways)
-            others = counts * (size - here) / (rows - count)
-            others[value] = here
-            share = np.tile((counts - others) / (rows - size), (len(parts), 1))
-            share[part] = others / size
-            chances.append(sum(ways))
-            shares.append(share)
-    if not chances:
-        return None
-    return float(np.average(shares, axis=0, weights=chances).max()), float(counts.max() / rows)
+def _dealing(catalog: Catalog, view: Covering) -> Attack:
+    """The program is run on guesses; see dealing.py. Only blind forming promises that this tells nothing."""
+    found = exchange(catalog, view)
+    if found.why is not None:
+        return Attack("dealing", None, found.why, None, None, None, "not tried")
+    promise = found.chance if view.policy.seed is None and view.policy.forming == "blind" else None
+    tried = f"{found.made} guesses, in which two people of a class exchange values, ruled out by running the policy"
+    if not found.made:
+        tried = "the policy was run again on the same rows; it gave other releases, so no guess can be checked by it"
+    verdict = "holds" if not found.are_too_many else "open" if promise is None else "BROKEN"
+    return Attack("dealing", None, tried, found.got, found.chance, promise, verdict)

@@ -7,85 +7,72 @@ Nothing here shows a value.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
-from sqlanon.engine.frames import label, naming
-from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, temporary, unwrap
+from sqlanon import wording
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.engine.frames import catalog_name, registered
+from sqlanon.engine.names import resolve, temporary_of
+from sqlanon.engine.session import Session, run, translate_errors, unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.families import TEXT, WHOLE, TypeFamily, type_family
 from sqlanon.pipeline.source import Source
 from sqlanon.policy import toml
+from sqlanon.policy.identifiers import IDENTIFIES, KEYS, matches, suggests
 from sqlanon.policy.policy import Policy
-from sqlanon.sqltext import fold, literal, name, names, render
+from sqlanon.releases.identifiers import looks
+from sqlanon.sqltext import fold, literal, name, render
 
 LARGEST = 4
 """How many columns a set may have at most."""
-SAMPLE = 2_000
-"""How many rows are looked at to see what values look like."""
-LOOKS = 0.8
-"""The share of values that must look like an identifier."""
-LONG = ("BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT")
-"""The numbers that are long enough for a card's."""
 NEARLY_UNIQUE = 0.9
 """The share of rows with a value of their own from which text or a whole number is taken for an identifier."""
-KEY = 0.05
-"""The least distinct values per row of a column that is called a key or name and taken at its word."""
 MOST_COLUMNS = 40
-"""Sets are made of so many columns at most, those with most distinct values."""
+"""Sets are made of this many columns at most, those with most distinct values."""
 MOST_SETS = 500
 MOST_ROWS = 20_000_000
-"""For each size so many sets are tested at most, and so many that together they read no more rows, but 50 at least."""
+"""For each size this many sets are tested at most, and so many that together they read no more rows, but 50 at
+least."""
 BATCH = 50
 """How many sets are counted by one query."""
 SHOWN = 20
 """How many sets a policy file lists."""
+FINE = ("DECIMAL", "FLOAT", "DOUBLE", "TIMESTAMP", "HUGEINT")
+"""The types whose values are mostly one person's own."""
+PEOPLE = "ids?|" + IDENTIFIES["a person's number"]
+"""What a column is called that tells whom a row is about."""
+REPEATS = 1.1
+"""The rows per person from which people have several."""
 Numbers = tuple[int, ...]
 """A set of columns by their numbers, in order."""
-LOOK = {
-    "email": "e-mail addresses",
-    "uuid": "UUIDs",
-    "ip": "IP addresses",
-    "iban": "IBANs",
-    "card": "card numbers",
-    "ssn": "social security numbers",
-    "phone": "telephone numbers",
-}
-"""What sql/risk/looks_like.sql counts, in words."""
-_IDENTIFIES = {
-    "a person's name": r"(first|last|middle|given|maiden|full|family|nick|user|patient|person|customer|client|employee"
-    r"|student|member)_?names?|surnames?|forenames?|initials",
-    "an e-mail address": r"e_?mails?|mails?",
-    "a telephone number": r"(tele)?phones?(_?n(o|umber))?|mobile|cell|fax|tel",
-    "an address": r"street|addr(ess(es)?)?|house_?n(o|umber)",
-    "a number of a document": r"ssn|social_security|passport|iban|bic|credit_card|card_n(o|umber)|account_n(o|umber)"
-    r"|tax_?(id|n(o|umber))|licen[cs]e|nhs|mrn|medical_record|insurance_?(id|n(o|umber))|vin|number_plate",
-    "an address on the net": r"ip|ip_?addr(ess)?|mac|url|login|cookie|imei",
-    "free text": r"notes?|comments?|remarks?|free_?text",
-    "a picture of a person": r"photo|image|fingerprint|signature",
-}
-_TIMES = r"(date|year|month|day)(_of)?_birth|birth_?(date|day|year|month)|dob|born|ages?|dates?|years?|admi(tted|ssion)"
+_TIMES = (
+    r"(date|year|month|day)(_of)?_birth|birth_?(date|day|year|month)|dob|born|ages?|dates?|years?|admi(tted|ssion)"
+    r"|geb(urts)?_?(datum|jahr|tag)|alter|datum|jahr|aufnahme(datum)?|date_de_naissance|naissance|annee"
+    r"|fecha(_de_nacimiento)?|edad|nascimento|idade|data_di_nascita|nascita|eta|geboortedatum|leeftijd|fodelsedatum"
+    r"|alder|data_urodzenia|wiek|syntymaaika|ika"
+)
 _SENSITIVE = (
     r"diagnos[ei]s|diseases?|illness(es)?|conditions?|symptoms?|icd(_?\d+)?|drugs?|medications?|treatments?|therapy"
     r"|allerg(y|ies)|hiv|health|problems?|disabilit(y|ies)|blood|genetic|salary|incomes?|wages?|pay|earnings|debts?"
     r"|credit|balance|loans?|religion|political|party|vote|sexual|orientation|crimes?|criminal|offen[cs]e|conviction"
+    r"|diagnosen?|krankheit(en)?|erkrankung(en)?|medikamente?|behandlung(en)?|therapie|gehalt|lohn|einkommen|schulden"
+    r"|partei|maladies?|diagnostics?|medicaments?|traitements?|salaire|revenus?|enfermedad(es)?|diagnosticos?|salario"
+    r"|ingresos|doenca|malattia|diagnosi|stipendio|reddito|ziekte|salaris|inkomen|sjukdom|choroba|wynagrodzenie"
 )
 _KNOWN = (
     r"zip|zip_?code|post_?code|postal(_?code)?|pcode|city|town|village|county|district|region|state|province|country"
     r"|nationality|citizenship|birth_?place|location|lat(itude)?|lon(gitude)?|lng|sex|gender|race|ethnic(ity)?|origin"
     r"|marital|married|languages?|education|degree|school|occupation|job|profession|work_?class|employer|relationship"
     r"|household|children|height|weight|ward"
+    r"|plz|postleitzahl|ort|wohnort|stadt|gemeinde|bundesland|land|staatsangehoerigkeit|nationalitaet|geschlecht|beruf"
+    r"|familienstand|station|code_postal|cp|ville|commune|departement|pays|sexe|nationalite|metier|codigo_postal|ciudad"
+    r"|provincia|pais|sexo|genero|cidade|cap|citta|comune|sesso|postcode|woonplaats|geslacht|beroep|postnummer|ort|kon"
+    r"|kod_pocztowy|miasto|plec|postinumero|kunta|sukupuoli"
 )
-_POSTCODES = r"zip|zip_?code|post_?code|postal(_?code)?|pcode"
-_KEYS = r"ids?|keys?|uuid|guid|names?|account|card|user|device|n(o|umber)"
+_POSTCODES = r"zip|zip_?code|post_?code|postal(_?code)?|pcode|plz|postleitzahl|code_postal|codigo_postal|cap|postnummer"
 
 
 @dataclass(frozen=True)
@@ -105,6 +92,9 @@ class Found:
     unique_rows: float | None
 
 
+HEADER = ("column", "role", "unique rows", "values", "why")
+
+
 @dataclass(frozen=True)
 class Detection:
     """What was found in a table: a role for each column, and the smallest sets that single people out."""
@@ -117,6 +107,14 @@ class Detection:
     sets: tuple[Found, ...]
     untested: int
     postcodes: tuple[str, ...]
+    together: float | None = None
+    """The share of rows that all proposed quasi-identifiers together single out."""
+    entity: str | None = None
+    """The column that tells whom a row is about, where people have several rows."""
+    l: int | None = None  # noqa: E741, as the option is called
+    """What every sensitive column allows: no value has more than half of the rows."""
+    fine: tuple[str, ...] = ()
+    """Quasi-identifiers whose exact values tell more than they need, such as decimals and times."""
 
     def columns_as(self, role: str) -> list[str]:
         """The columns that were given a role."""
@@ -129,11 +127,31 @@ class Detection:
             k=k,
             sensitive=tuple(self.columns_as("sensitive")),
             keep=tuple(self.columns_as("keep")),
+            entity=self.entity,
+            l=self.l if self.entity is None else None,
+            ranges="snapped" if self.fine else "text",
         )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
+
+    @property
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (", ".join(f.columns), f.role or "together", wording.percent(f.unique_rows), f"{f.distinct:,}", f.reason)
+            for f in (*self.columns, *self.sets)
+        ]
+
+    def __str__(self) -> str:
+        return f"{self._title}\n{wording.table_text(HEADER, self._rows)}"
+
+    def _repr_html_(self) -> str:
+        return wording.table_html(self._title, HEADER, self._rows)
+
+    @property
+    def _title(self) -> str:
+        return f"{wording.plural(self.rows, 'row')}, suggested roles"
 
     def sql(self) -> str:
         """A query that answers with what was found, a row per column and then a row per set."""
@@ -154,11 +172,12 @@ class Detection:
             f"source = {toml.text(self.source)}",
             '# name = "..."  # to store the release in the database',
             f"k = {k}",
+            *self._proposed(),
         ]
         for role, meaning in (
             ("quasi", "known to others, so generalized until every combination has k rows"),
-            ("sensitive", "to be protected, released as they are; l = 2 and more asks for different ones in a class"),
-            ("keep", "released as they are"),
+            ("sensitive", "to be protected, released unchanged; l = 2 or more requires different values in a class"),
+            ("keep", "released unchanged"),
         ):
             lines += ["", f"# {meaning}", f"{role} = ["]
             lines += [f"    {toml.text(f.columns[0])},  # {f.reason}" for f in self.columns if f.role == role]
@@ -167,12 +186,28 @@ class Detection:
         if left_out:
             lines += ["", "# left out, because they identify people", *left_out]
         if self.sets:
-            lines += ["", f"# sets that single out more than {self.share:.0%} of the rows"]
+            lines += ["", f"# combinations that single out more than {self.share:.0%} of the rows"]
             lines += [f"#   {', '.join(map(toml.text, f.columns))}: {f.unique_rows:.1%}" for f in self.sets[:SHOWN]]
             lines += [f"#   and {len(self.sets) - SHOWN:,} more"] if len(self.sets) > SHOWN else []
         for column in self.postcodes:
             lines += ["", f"[hierarchy.{toml.text(column)}]", "prefix = true  # 4350, 435*, 43**, 4***, *"]
         return "\n".join(lines) + "\n"
+
+    def _proposed(self) -> list[str]:
+        """The lines for l, entity and ranges, where they are proposed."""
+        lines = []
+        if self.together is not None:
+            lines.append(f"# all quasi-identifiers together single out {self.together:.1%} of the rows")
+        if self.entity is not None:
+            lines.append(f"entity = {toml.text(self.entity)}  # people have several rows: k counts people")
+        if self.l is not None:
+            mark = "# " if self.entity is not None else ""
+            lines.append(f"{mark}l = {self.l}  # no sensitive value has more than half of a class")
+        if self.fine:
+            lines.append(
+                f'ranges = "snapped"  # exact values of {", ".join(self.fine)} would show at the ends of ranges'
+            )
+        return lines
 
 
 def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: str = "") -> Detection:
@@ -188,38 +223,76 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
         raise PolicyError(f"share is {share!r}; it must be a number from 0 to less than 1")
     raw = unwrap(con)
-    anon = anon_schema(raw)
-    with our_errors(), naming(raw) as named:
+    catalog = Catalog.of(raw)
+    with translate_errors(), registered(raw) as named:
         table = resolve(raw, named(source), hint)
         with _hashed(raw, table) as hashed:
             ((rows,),) = run(raw, f"select count(*) from {hashed}")
             measure = _Counter(raw, hashed, table.columns, rows)
-            looks = _looks(raw, table)
+            look = looks(raw, table)
             singles = measure.count([(number,) for number in range(len(table.columns))])
-            columns = [_with_role(found, table, looks.get(number)) for number, found in enumerate(singles)]
+            columns = [_with_role(found, table, look.get(found.columns[0])) for found in singles]
             candidates = [n for n, found in enumerate(columns) if found.role != "identifier" and found.distinct > 1]
             richest = sorted(sorted(candidates, key=lambda n: -columns[n].distinct)[:MOST_COLUMNS])
+            quasi = tuple(n for n, found in enumerate(columns) if found.role == "quasi")
+            together = measure.count([quasi])[0].unique_rows if quasi else None
+            proposed = _l(measure, [n for n, found in enumerate(columns) if found.role == "sensitive"])
             sets, untested = _identifying(measure, {n: columns[n] for n in richest}, size, share)
-    known = {fold(hierarchy.name) for hierarchy in hierarchies(raw, anon)}
+    known = {fold(hierarchy.name) for hierarchy in catalog.hierarchies().known}
     postcodes = [
         column
         for column in (found.columns[0] for found in columns if found.role == "quasi")
-        if table.types[column] == "VARCHAR" and _matches(_POSTCODES, column) and fold(column) not in known
+        if table.types[column] == "VARCHAR" and matches(_POSTCODES, column) and fold(column) not in known
     ]
-    return Detection(label(source), rows, size, share, tuple(columns), tuple(sets), untested, tuple(postcodes))
+    return Detection(
+        catalog_name(source),
+        rows,
+        size,
+        share,
+        tuple(columns),
+        tuple(sets),
+        untested,
+        tuple(postcodes),
+        together,
+        _entity(columns, rows),
+        proposed,
+        tuple(columns[n].columns[0] for n in quasi if table.types[columns[n].columns[0]].startswith(FINE)),
+    )
 
 
-def _hashed(con: duckdb.DuckDBPyConnection, table: Source) -> AbstractContextManager[str]:
+def _entity(columns: Sequence[Found], rows: int) -> str | None:
+    """The person's number, if people have several rows: of the columns called so, the one with most values."""
+    numbers = [
+        found
+        for found in columns
+        if found.role == "identifier"
+        and matches(PEOPLE, found.columns[0])
+        and found.distinct > 1
+        and REPEATS * found.distinct < rows
+    ]
+    return max(numbers, key=lambda found: found.distinct).columns[0] if numbers else None
+
+
+def _l(measure: _Counter, sensitive: Sequence[int]) -> int | None:
+    """2 where no value of a sensitive column has more than half of the rows."""
+    shares = [
+        run(measure.con, f"select max(n) / sum(n) from (select count(*) as n from {measure.hashed} group by c{number})")
+        for number in sensitive
+    ]
+    return 2 if shares and all(share is not None and share <= 0.5 for ((share,),) in shares) else None
+
+
+def _hashed(con: Session, table: Source) -> AbstractContextManager[str]:
     """The table with a hash for each value, in columns c0, c1 and so on: read once, short, and of any type."""
     columns = ", ".join(f"hash({name(column)}) as c{number}" for number, column in enumerate(table.columns))
-    return temporary(con, "hashed", f"select {columns} from {table.relation}")
+    return temporary_of(con, "hashed", table, columns)
 
 
 @dataclass(frozen=True)
 class _Counter:
     """Counts what sets of columns, given by their numbers, tell apart."""
 
-    con: duckdb.DuckDBPyConnection
+    con: Session
     hashed: str
     columns: Sequence[str]
     rows: int
@@ -229,7 +302,7 @@ class _Counter:
         for start in range(0, len(sets), BATCH):
             queries = [
                 render(
-                    "risk/singled_out.sql",
+                    "steps/risk/singled_out.sql",
                     number=str(number),
                     hashed=self.hashed,
                     columns=", ".join(f"c{column}" for column in sets[number]),
@@ -289,34 +362,6 @@ def _is_above(found: Found, share: float) -> bool:
     return found.unique_rows is not None and found.unique_rows > share
 
 
-def _looks(con: duckdb.DuckDBPyConnection, table: Source) -> dict[int, str]:
-    """What most values of a column look like, in words, for the columns where they look like something."""
-    columns = {
-        number: column
-        for number, (column, kind) in enumerate(table.types.items())
-        if _family(table, column) is TEXT or kind in LONG
-    }
-    if not columns:
-        return {}
-    entries = [f"{{number: {n}, value: cast({name(column)} as varchar)}}" for n, column in columns.items()]
-    counts = run(
-        con,
-        render(
-            "risk/looks_like.sql",
-            source=table.relation,
-            columns=names(columns.values()),
-            sample=str(SAMPLE),
-            entries=", ".join(entries),
-        ),
-    )
-    looks = {}
-    for number, total, *kinds in counts:
-        most, kind = max(zip(kinds, LOOK, strict=True), key=lambda pair: pair[0])
-        if total and most >= LOOKS * total:
-            looks[number] = LOOK[kind]
-    return looks
-
-
 def _family(table: Source, column: str) -> TypeFamily | None:
     """The family of a column's type; None where a column of that type cannot be generalized."""
     try:
@@ -325,38 +370,31 @@ def _family(table: Source, column: str) -> TypeFamily | None:
         return None
 
 
-def _matches(pattern: str, column: str) -> bool:
-    """Is the pattern one or several words of the column's name, written_so or writtenSo?"""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column)
-    words = re.sub(r"[^a-z0-9]+", "_", words.lower())
-    return re.search(rf"(?:^|_)(?:{pattern})(?:_|$)", words) is not None
-
-
 def _with_role(found: Found, table: Source, looks_like: str | None) -> Found:
     """A column with its suggested role and the reason; what it is called goes before how many values it has."""
     (column,) = found.columns
     family = _family(table, column)
     distinction = found.distinction or 0.0
     is_nearly_unique = family in (TEXT, WHOLE) and distinction >= NEARLY_UNIQUE
-    called = next((what for what, pattern in _IDENTIFIES.items() if _matches(pattern, column)), None)
+    called = suggests(column)
     if looks_like is not None:
         role, reason = "identifier", f"the values look like {looks_like}"
     elif called is not None:
-        role, reason = "identifier", f"called like {called}"
+        role, reason = "identifier", f"the column name suggests {called}"
     elif family is None:
         role, reason = "identifier", f"type {table.types[column]} cannot be generalized"
     elif found.distinct <= 1:
         role, reason = "keep", "the same in every row"
-    elif _matches(_TIMES, column):
-        role, reason = "quasi", "called like a date or an age"
-    elif _matches(_SENSITIVE, column) and not (is_nearly_unique and family is TEXT):
-        role, reason = "sensitive", "called like something to be protected"
-    elif _matches(_KNOWN, column):
-        role, reason = "quasi", "called like something that others know"
-    elif _matches(_KEYS, column) and distinction >= KEY:
-        role, reason = "identifier", "called like a key or a name"
+    elif matches(_TIMES, column):
+        role, reason = "quasi", "the column name suggests a date or an age"
+    elif matches(_SENSITIVE, column) and not (is_nearly_unique and family is TEXT):
+        role, reason = "sensitive", "the column name suggests something to be protected"
+    elif matches(_KNOWN, column):
+        role, reason = "quasi", "the column name suggests something other people may know"
+    elif matches(KEYS, column):
+        role, reason = "identifier", "the column name suggests a key or a person's name"
     elif is_nearly_unique:
-        role, reason = "identifier", "nearly every row has its own"
+        role, reason = "identifier", "nearly every row has a different value"
     else:
-        role, reason = "quasi", "others may know it"
+        role, reason = "quasi", "other people may know it"
     return replace(found, role=role, reason=reason)

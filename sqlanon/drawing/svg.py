@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 4.7, 2.75
 TYPE = 9
 """Points."""
 VARIABLES = {"paper": "card", "ink": "ink", "soft": "soft", "grey": "grey", "grid": "line"}
-"""The page's names for the colours of a theme."""
+"""The page's names for the colors of a theme."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Picture:
         return figure
 
     def svg(self) -> str:
-        """The picture for a page: text as text, colours by the page's variables, a title and a description."""
+        """The picture for a page: text as text, colors by the page's variables, a title and a description."""
         return themed(self.figure(), f"picture-{self.key}", self.title, self.said)
 
 
@@ -65,7 +65,7 @@ def paint(axes: Axes, theme: Theme, draw: Callable[[Axes, Theme], None]) -> None
 
 
 def themed(figure: Figure, key: str, title: str, said: str) -> str:
-    """A figure in the light theme as inline SVG that follows the page's colours."""
+    """A figure in the light theme as inline SVG that follows the page's colors."""
     import matplotlib
 
     drawn = io.StringIO()

@@ -12,7 +12,7 @@ SMALL, MEDIUM, LARGE = 8.5, 10, 13
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours on one paper."""
+    """Colors on one paper."""
 
     paper: str
     ink: str
@@ -45,4 +45,4 @@ def require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise SqlanonError("Pictures need matplotlib: pip install 'sqlanon[report]'") from None
+        raise SqlanonError("Pictures need matplotlib: pip install matplotlib") from None

@@ -1,8 +1,4 @@
-"""What is DuckDB's alone: registering Python functions, transactions, and carrying lists between Arrow and numpy.
-
-The registered functions live as long as the database instance, whichever connection registered them, so they are
-kept alive here and hold connections only weakly: a strong reference would keep a closed database open.
-"""
+"""Lists between Arrow and numpy: the tuples that DuckDB collected as a problem, and groups as lists again."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ import pyarrow as pa
 
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Attribute, Groups, Numbers, Problem, Tree
+from sqlanon.udfs.request import Request
 
 
 def lists_of(parts: list[pa.StructArray]) -> pa.ListArray:
@@ -25,7 +22,7 @@ def chunks(array: Any) -> Any:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def problem_of(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
+def problem_of(request: Request, nodes: Any, tuples: Any) -> Problem:
     """The lists that DuckDB collected, sorted: collecting promises no order."""
     order = np.argsort(column(tuples, "tuple"))
     ranks, codes = matrix(tuples, "ranks"), matrix(tuples, "codes")
@@ -37,7 +34,7 @@ def problem_of(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
         return lo[mine], hi[mine], level[mine]
 
     attributes: list[Attribute] = []
-    for index, kind in enumerate(request["kinds"], 1):
+    for index, kind in enumerate(request.kinds, 1):
         mine = np.flatnonzero(number == index)
         mine = mine[np.argsort(lo[mine], kind="stable")]
         attributes.append(Numbers(at[mine]) if kind == "numbers" else Tree(*tree(index)))
@@ -45,21 +42,21 @@ def problem_of(request: dict[str, Any], nodes: Any, tuples: Any) -> Problem:
         ranks=np.ascontiguousarray(ranks[order], dtype=np.int64),
         counts=np.ascontiguousarray(column(tuples, "rows")[order], dtype=np.int64),
         attributes=tuple(attributes),
-        weights=np.array(request["weights"], dtype=np.float64),
+        weights=np.array(request.weights, dtype=np.float64),
         sensitive=np.ascontiguousarray(codes[order], dtype=np.int64) if codes.shape[1] else None,
     )
-    entity = request.get("entity")
-    if not request["models"] and entity is None:
+    entity = request.entity
+    if not request.models and entity is None:
         return problem
-    distances = [Tree(*tree(distance)) if isinstance(distance, int) else distance for distance in request["distances"]]
+    distances = [Tree(*tree(distance)) if isinstance(distance, int) else distance for distance in request.distances]
     return promise(
         problem,
-        request["models"],
-        is_strict=request["is_strict"],
-        c=request["recursive_c"],
-        columns=[*request["sensitive"], *([entity] if entity else ())],
+        request.models,
+        is_strict=request.is_strict,
+        c=request.recursive_c or 1.0,
+        columns=[*request.sensitive, *([entity] if entity else ())],
         distances=distances,
-        people=request["k"] if entity else None,
+        people=request.k if entity else None,
     )
 
 
@@ -77,26 +74,21 @@ def column(structs: Any, field: str) -> Any:
     return structs.field(field).to_numpy(zero_copy_only=False)
 
 
-def dealt(groups: Groups) -> pa.StructArray:
-    """For each tuple the groups that its rows go to: one group, or a turn per row with the groups interleaved.
-
-    Interleaved in proportion (a group's j-th of m turns comes at (j + ½) / m), so that rows dealt out in the order of
-    a sensitive value spread it over the groups.
-    """
-    entries = np.bincount(groups.tuple)
-    turns = np.where(entries[groups.tuple] > 1, groups.rows, 1)
-    of_entry = np.repeat(np.arange(len(turns)), turns)
-    turn = np.arange(len(of_entry)) - np.repeat(np.cumsum(turns) - turns, turns)
-    order = np.lexsort((groups.group[of_entry], (turn + 0.5) / turns[of_entry], groups.tuple[of_entry]))
-    tuples, starts = np.unique(groups.tuple[of_entry][order], return_index=True)
+def deals_of(groups: Groups) -> pa.StructArray:
+    """Which rows of a tuple go to which group: from the `first`, counted from 1, this many `rows`."""
+    order = np.lexsort((groups.group, groups.tuple))
+    tuples, group, rows = groups.tuple[order], groups.group[order], groups.rows[order]
+    before = np.cumsum(rows) - rows
+    begins = np.flatnonzero(np.diff(tuples, prepend=-1))
+    first = before - np.repeat(before[begins], np.diff(begins, append=len(tuples))) + 1
+    columns = (tuples, group, rows, first)
     return pa.StructArray.from_arrays(
-        [pa.array(tuples, pa.int64()), _vectors(groups.group[of_entry][order], np.append(starts, len(order)))],
-        names=["tuple", "deal"],
+        [pa.array(column, pa.int64()) for column in columns], names=["tuple", "group_id", "rows", "first"]
     )
 
 
 def ranges_of(problem: Problem, groups: Groups) -> pa.StructArray:
-    """For each group the smallest and largest rank of every attribute, as they are to be printed."""
+    """For each group the smallest and largest rank of every attribute, as they are to be released."""
     lo, hi, rows = groups.closure(problem)
     width = lo.shape[1]
     offsets = np.arange(0, width * len(rows) + 1, width)

@@ -10,10 +10,11 @@ from typing import Any
 
 import duckdb
 
+from sqlanon.engine.patience import is_attached_elsewhere, until_free
 from sqlanon.engine.session import run
 from sqlanon.errors import CatalogError
-from sqlanon.pipeline.macros import MACROS, macro_fragments
-from sqlanon.sqltext import fresh_name, literal, name, render, text
+from sqlanon.pipeline.macros import check_macros
+from sqlanon.sqltext import fresh_name, literal, name
 
 FORMATS = (".duckdb", ".csv", ".parquet")
 ABOUT = "about"
@@ -35,6 +36,8 @@ ABOUT_TYPES = {
 NESTED = ("STRUCT(", "UNION(", "ENUM(")
 """How types begin that a csv file holds as text."""
 CSV = "delimiter ',', quote '\"', escape '\"', nullstr '', header true"
+FORMULA = r"^[=+\-@\t\r]"
+"""How text begins that a spreadsheet runs as a formula."""
 Tables = Mapping[str, str]
 """The tables of a file by their names, and the relations that they come from or are read through."""
 
@@ -43,11 +46,10 @@ def write_duckdb(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, ab
     with _attached(con, draft) as database:
         for table, relation in tables.items():
             run(con, f"create table {database}.{name(table)} as {_shuffled(con, relation)}")
-    with duckdb.connect(str(draft)) as file:
+    with until_free(lambda: duckdb.connect(str(draft)), is_attached_elsewhere) as file:
         run(file, "create schema anon")
-        for macro in MACROS:
-            if macro.startswith("checks/") and "sqlanon_" not in text(macro):
-                run(file, render(macro, **macro_fragments()))
+        for macro in check_macros():
+            run(file, macro.sql)
         columns = ", ".join(f"cast(${fact} as {kind}) as {name(fact)}" for fact, kind in ABOUT_TYPES.items())
         run(file, f"create table {ABOUT} as select {columns}", {fact: about[fact] for fact in ABOUT_TYPES})
         run(file, "checkpoint")
@@ -67,9 +69,23 @@ def write_csv(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, about
     run(con, f"copy ({_shuffled(con, relation)}) to {literal(str(draft))} ({options})")
 
 
+def defused(con: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """The relation with an apostrophe before text that a spreadsheet would run as a formula. Numbers as
+    text are none."""
+    columns = [
+        f"case when regexp_matches(cast({name(column)} as varchar), {literal(FORMULA)}) "
+        f"and try_cast(cast({name(column)} as varchar) as double) is null "
+        f"then '''' || {name(column)} else cast({name(column)} as varchar) end as {name(column)}"
+        if kind == "VARCHAR" or (kind.startswith("ENUM(") and kind.endswith(")"))
+        else name(column)
+        for column, kind in _types(con, relation).items()
+    ]
+    return f"(select {', '.join(columns)} from {relation})"
+
+
 def _shuffled(con: duckdb.DuckDBPyConnection, relation: str) -> str:
-    """The rows in an order that tells nothing. Enums become text: their type would list values that no row has. Minus
-    zero, which equals zero but is printed otherwise, becomes zero."""
+    """The rows in random order. Enums become text: their type would list values that no row has. Minus
+    zero, which equals zero but is released otherwise, becomes zero."""
     written = []
     for column, kind in _types(con, relation).items():
         value = f"{name(column)} + 0" if kind in ("FLOAT", "DOUBLE") else name(column)
@@ -104,11 +120,27 @@ def read(con: duckdb.DuckDBPyConnection, tables: Tables, draft: Path, suffix: st
 @contextmanager
 def _attached(con: duckdb.DuckDBPyConnection, file: Path, options: str = "") -> Iterator[str]:
     database = fresh_name("file")
-    run(con, f"attach {literal(str(file))} as {database} (type duckdb{options})")
+    attach = f"attach {literal(str(file))} as {database} (type duckdb{options})"
+    until_free(lambda: run(con, attach), is_attached_elsewhere)
     try:
         yield database
     finally:
         run(con, f"detach {database}")
+
+
+def _put_new(draft: Path, target: Path) -> None:
+    """Give the file its name, never over a file that has come meanwhile."""
+    taken = f"'{target}' was created in the meantime, and is not overwritten"
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise CatalogError(taken) from None
+    except OSError:  # no hard links here: claim the name with an empty file, then rename over it
+        try:
+            target.touch(exist_ok=False)
+        except FileExistsError:
+            raise CatalogError(taken) from None
+        draft.replace(target)
 
 
 def put(draft: Path, target: Path, replace: bool) -> None:
@@ -118,10 +150,7 @@ def put(draft: Path, target: Path, replace: bool) -> None:
     if replace:
         draft.replace(target)
     else:
-        try:
-            os.link(draft, target)  # unlike renaming, never over a file that has come meanwhile
-        except FileExistsError:
-            raise CatalogError(f"'{target}' has come meanwhile: nothing is overwritten") from None
+        _put_new(draft, target)
     if os.name == "posix":
         folder = os.open(target.parent, os.O_RDONLY)
         try:

@@ -21,13 +21,13 @@ is has to be named in quotes."""
 PREFIX = "sqlanon_frame_"
 
 
-def label(source: Any) -> str:
+def catalog_name(source: Any) -> str:
     """A source as a catalog remembers it: a name, a query, or that it was a frame."""
     return source if isinstance(source, str) else FRAME
 
 
 @contextmanager
-def naming(con: duckdb.DuckDBPyConnection) -> Iterator[Callable[[Any], str]]:
+def registered(con: duckdb.DuckDBPyConnection) -> Iterator[Callable[[Any], str]]:
     """Gives every source a name that SQL can read it by: a frame is a temporary view until the end, text is itself.
 
     The same frame gets the same name. Rows are copied only where a frame can be read but once.
@@ -76,8 +76,8 @@ def _arrow(source: Any) -> Any:
     found = source.collect() if is_lazy else source
     if isinstance(found, type) or not (hasattr(found, "__arrow_c_stream__") or hasattr(found, "__arrow_c_array__")):
         raise CatalogError(
-            f"The source is a {_kind(source)}: give a table's name, a query, or a frame of pandas, polars, Arrow, "
-            f"ibis or DuckDB"
+            f"The source is a {_kind(source)}: give a table's name, a query, or a pandas, polars, Arrow, ibis "
+            f"or DuckDB frame"
         )
     return pyarrow.table(found)
 

@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import hmac
-import json
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
 
-from sqlanon.engine.arrays import chunks, column, dealt, lists_of, matrix, problem_of, ranges_of, released_rows
-from sqlanon.errors import InterruptedRunError, SqlanonError
-from sqlanon.keys import DIGITS, _key
-from sqlanon.progress.run import running, time_run
-from sqlanon.sqltext import fresh_name
-from sqlanon.udfs.after import blocks
-from sqlanon.udfs.after.refine import refine
-from sqlanon.udfs.after.repair import repair, spread
-from sqlanon.udfs.after.suppress import settle, suppress
-from sqlanon.udfs.after.trim import trim
-from sqlanon.udfs.evaluate.centers import information_distortion
+from sqlanon.engine.arrays import chunks, column, deals_of, lists_of, matrix, problem_of, ranges_of, released_rows
+from sqlanon.errors import SQL_FUNCTION, InterruptedRunError, SqlanonError, read_in
+from sqlanon.keys import DIGITS, key_of_token
+from sqlanon.progress.run import Run, interruptible
 from sqlanon.udfs.evaluate.divergence import divergence
 from sqlanon.udfs.evaluate.matches import least_matches
 from sqlanon.udfs.evaluate.population import fewest_inside
-from sqlanon.udfs.evaluate.prices import WORK, certify
-from sqlanon.udfs.method import Method, Progress
-from sqlanon.udfs.methods import METHODS
-from sqlanon.udfs.problem import Groups, Problem
-from sqlanon.udfs.space.costs import PRIVATE
-
-
-def pseudonyms(tokens: Any, values: Any) -> pa.Array:
-    """The HMAC-SHA256 of each text, cut to 128 bits, in hexadecimal digits. NULL stays NULL."""
-    texts = values.to_pylist()
-    if not texts:
-        return pa.array([], pa.string())
-    key = _key(tokens[0].as_py())
-    hashed = (None if text is None else hmac.digest(key, text.encode(), "sha256").hex()[:DIGITS] for text in texts)
-    return pa.array(hashed, pa.string())
-
+from sqlanon.udfs.problem import Groups
+from sqlanon.udfs.request import Request
+from sqlanon.udfs.solve import certified, findings, solve
 
 NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place DOUBLE)'
 TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, released BIGINT, ranks BIGINT[], codes BIGINT[])'
@@ -50,10 +28,9 @@ BOX = 'STRUCT("rows" BIGINT, lo BIGINT[], hi BIGINT[])'
 COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
 BOUNDS = "STRUCT(error VARCHAR, gcp DOUBLE, how VARCHAR)"
 ANSWER = (
-    "STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, deal BIGINT[])[], "
+    'STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, group_id BIGINT, "rows" BIGINT, first BIGINT)[], '
     "ranges STRUCT(group_id BIGINT, lo BIGINT[], hi BIGINT[])[])"
 )
-_reports: dict[str, dict[str, Any] | None] = {}
 
 
 def shuffle(column: pa.Array) -> pa.Array:
@@ -91,115 +68,68 @@ def _least(count: Callable[..., int], boxes: pa.Array, tuples: pa.Array) -> pa.A
     return pa.array(found, pa.int64())
 
 
-def bounds(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
-    """The lower bound for one list of tuples per row, and how it was found."""
-    answers: list[dict[str, Any]] = []
-    for request, node_list, tuple_list in zip(chunks(requests), chunks(nodes), chunks(tuples), strict=True):
-        asked = json.loads(request.as_py())
-        try:
-            with running("lower bound") as report:
-                problem = problem_of(asked, node_list.values, tuple_list.values)
-                found = certify(problem, asked["k"], report)
-                answers.append({"error": None, "gcp": found.bound, "how": found.how})
-        except InterruptedRunError:
-            raise KeyboardInterrupt from None
-        except SqlanonError as failure:
-            answers.append({"error": str(failure)})
-    return pa.array(answers, pa.struct([("error", pa.string()), ("gcp", pa.float64()), ("how", pa.string())]))
+def pseudonyms(tokens: Any, values: Any) -> pa.Array:
+    """The HMAC-SHA256 of each text, cut to 128 bits, in hexadecimal digits. NULL stays NULL."""
+    texts = values.to_pylist()
+    if not texts:
+        return pa.array([], pa.string())
+    key = key_of_token(tokens[0].as_py())
+    hashed = (None if text is None else hmac.digest(key, text.encode(), "sha256").hex()[:DIGITS] for text in texts)
+    return pa.array(hashed, pa.string())
 
 
-def cluster(requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
-    """Run a core on one list of tuples per row. What the user can mend comes back as text, see Instance._planning."""
-    errors: list[str | None] = []
-    deals: list[pa.StructArray] = []
-    ranges: list[pa.StructArray] = []
-    for request, node_list, tuple_list in zip(chunks(requests), chunks(nodes), chunks(tuples), strict=True):
-        asked = json.loads(request.as_py())
-        problem = problem_of(asked, node_list.values, tuple_list.values)
-        try:
-            groups = _cluster(asked, problem)
-            if asked["has_population"]:
-                groups = trim(problem, groups, asked["k"], released_rows(tuple_list.values))
-            errors.append(None)
-        except InterruptedRunError:
-            raise KeyboardInterrupt from None
-        except SqlanonError as found:
-            errors.append(str(found))
-            groups = Groups.collect([], [], [])
-        deals.append(dealt(groups))
-        ranges.append(ranges_of(problem, groups))
-    return pa.StructArray.from_arrays(
-        [pa.array(errors, pa.string()), lists_of(deals), lists_of(ranges)], names=["error", "deals", "ranges"]
-    )
+class Cores:
+    """The functions that run a core for a database instance, and the runs that want to hear of it."""
 
+    def __init__(self) -> None:
+        self.runs: WeakValueDictionary[str, Run] = WeakValueDictionary()
 
-def _cluster(request: dict[str, Any], problem: Problem) -> Groups:
-    method = METHODS[request["method"]]
-    rng = np.random.default_rng(secrets.randbits(128) if method.draws_in_secret else request["seed"])
-    size = request["block_size"] or blocks.default_size(method.block_size, len(problem.attributes))
-    with running(method.name, request["run"]) as report:
-        work = partial(_block, request, method)
-        groups = blocks.cluster(problem, request["k"], size, rng, report, work, method.counts_rows)
-    if request["max_suppression"] is not None:
-        groups = settle(problem, groups, request["k"])
-    if request["run"] in _reports:
-        told = {} if request["has_population"] else _told(problem, groups, request, method)
-        _reports[request["run"]] = groups.report | told
-    return groups
+    def bounds(self, requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
+        """The lower bound for one list of tuples per row, and how it was found."""
+        answers: list[dict[str, Any]] = []
+        for text, node_list, tuple_list in zip(chunks(requests), chunks(nodes), chunks(tuples), strict=True):
+            request = Request.of_json(text.as_py())
+            try:
+                with self._run_of(request).core("lower bound") as report:
+                    problem = problem_of(request, node_list.values, tuple_list.values)
+                    found = certified(problem, request.k, report)
+                    answers.append({"error": None, "gcp": found.bound, "how": found.how})
+            except InterruptedRunError:
+                raise KeyboardInterrupt from None
+            except SqlanonError as failure:
+                answers.append({"error": str(failure)})
+        return pa.array(answers, pa.struct([("error", pa.string()), ("gcp", pa.float64()), ("how", pa.string())]))
 
+    def cluster(self, requests: pa.Array, nodes: pa.Array, tuples: pa.Array) -> pa.Array:
+        """Run a core on one list of tuples per row. What the user can mend comes back as text: an exception inside a
+        function would show as a traceback."""
+        errors: list[str | None] = []
+        deals: list[pa.StructArray] = []
+        ranges: list[pa.StructArray] = []
+        for text, node_list, tuple_list in zip(chunks(requests), chunks(nodes), chunks(tuples), strict=True):
+            request = Request.of_json(text.as_py())
+            problem = problem_of(request, node_list.values, tuple_list.values)
+            run = self._run_of(request)
+            try:
+                with run.core(request.method) as report:
+                    groups = solve(request, problem, report, released=released_rows(tuple_list.values))
+                if request.run is not None:
+                    run.findings = findings(request, problem, groups)
+                errors.append(None)
+            except InterruptedRunError:
+                raise KeyboardInterrupt from None
+            except SqlanonError as found:
+                errors.append(str(found))
+                groups = Groups.collect([], [], [])
+            deals.append(deals_of(groups))
+            ranges.append(ranges_of(problem, groups))
+        return pa.StructArray.from_arrays(
+            [pa.array(errors, pa.string()), lists_of(deals), lists_of(ranges)], names=["error", "deals", "ranges"]
+        )
 
-def _told(problem: Problem, groups: Groups, request: dict[str, Any], method: Method) -> dict[str, float]:
-    """What no printed table tells: where the centres of the groups are, and how little k can cost."""
-    told: dict[str, float] = {}
-    if not method.draws_in_secret:
-        told["information_distortion"] = information_distortion(problem, groups)
-    if not method.is_exact and "lower_bound" not in groups.report:
-        quiet: Progress = lambda *done, **facts: None  # noqa: E731
-        work = WORK[request["parameters"].get("effort", "balanced")]
-        merged, _ = problem.merged()
-        found = certify(merged, request["k"], quiet, work=work, is_homogeneous=method.is_homogeneous)
-        told["lower_bound"] = found.bound
-    return told
-
-
-def _block(
-    request: dict[str, Any],
-    method: Method,
-    problem: Problem,
-    rng: np.random.Generator,
-    report: Progress,
-    part: float,
-) -> Groups:
-    """Cluster a table, or a block that is this part of one."""
-    k, parameters = request["k"], request["parameters"]
-    if "time_budget" in parameters:
-        seconds, share = parameters["time_budget"], min(1.0, part * blocks.workers())
-        parameters = parameters | {"part": part, "time_budget": None if seconds is None else share * seconds}
-    may_go = request["max_suppression"]
-    if method.suppresses:
-        parameters = parameters | {"max_suppression": may_go}
-    is_plain = not problem.models or problem.l is not None
-    if problem.sensitive is None or method.is_diverse or (method.is_l_diverse and is_plain):
-        groups = method.cluster(problem, k, rng, report, **parameters)
-    elif parameters.get("cost") in PRIVATE:
-        groups = method.cluster(replace(problem, models=()), k, rng, report, **parameters)
-    else:
-        merged, place = problem.merged()
-        groups = spread(method.cluster(merged, k, rng, report, **parameters), place, problem.counts)
-    groups = repair(problem, groups, report)
-    if may_go and not method.suppresses:
-        groups = suppress(problem, groups, k, may_go, report)
-    return refine(problem, groups, k, rng, report) if request["refine"] else groups
-
-
-def await_report() -> str:
-    """A name for a run whose core's report is wanted."""
-    token = fresh_name("run")
-    _reports[token] = None
-    time_run(token)
-    return token
-
-
-def take_report(run: str) -> dict[str, Any]:
-    """What the core of a named run told beside its groups."""
-    return _reports.pop(run, None) or {}
+    def _run_of(self, request: Request) -> Run:
+        """The run that a request belongs to; one of its own where nobody wants to hear of it, which Ctrl-C ends."""
+        if (found := self.runs.get(request.run or "")) is not None:
+            return found
+        with read_in(SQL_FUNCTION):
+            return interruptible(Run())

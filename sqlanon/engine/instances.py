@@ -6,10 +6,13 @@ kept alive here and hold connections only weakly: a strong reference would keep 
 
 from __future__ import annotations
 
+import functools
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -21,24 +24,44 @@ from sqlanon.engine.functions import (
     COUNTED,
     NODE,
     TUPLE,
-    bounds,
-    cluster,
+    Cores,
     divergences,
     inside,
     matches,
     pseudonyms,
     shuffle,
 )
-from sqlanon.engine.session import run
-from sqlanon.errors import CatalogError, SqlanonError
+from sqlanon.engine.session import run, translate_errors
+from sqlanon.errors import SQL_FUNCTION, CatalogError, SqlanonError, read_in
 from sqlanon.keys import lent, token_of
-from sqlanon.progress.run import watch_interrupts
+from sqlanon.progress.run import Run, watch_interrupts
 from sqlanon.sqltext import fresh_name, name
 
 Planner = Callable[[duckdb.DuckDBPyConnection, str], str]
 """Makes the SQL text for a request (JSON), reading the catalog through the connection."""
 _instances: dict[str, Instance] = {}
 _claiming = threading.Lock()
+
+
+class FaultError(Exception):
+    """A fault of sqlanon's own inside a function: where it is, and not what it was about."""
+
+
+def telling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose faults are told by their place alone: their text may show a value, and DuckDB prints it."""
+
+    @functools.wraps(function)
+    def told(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except (SqlanonError, MemoryError):
+            raise
+        except Exception as problem:
+            frame = traceback.extract_tb(problem.__traceback__)[-1]
+            where = f"{type(problem).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
+            raise FaultError(f"sqlanon fails with {where}: please report it") from None
+
+    return told
 
 
 class Instance:
@@ -48,15 +71,20 @@ class Instance:
         self.key = fresh_name("instance")
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
         self.planners = {function: self._planning(planner) for function, planner in planners.items()}
-        self.say_key = lambda: self.key
+        self.cores = Cores()
+        self.functions: dict[str, Callable[..., Any]] = {}  # kept: DuckDB holds functions weakly
         self.last_number = 0
 
     def register(self, con: duckdb.DuckDBPyConnection) -> None:
         """Make the functions known to the database instance behind the connection."""
-        create: Any = con.create_function
-        create("sqlanon_instance", self.say_key, [], "VARCHAR")
-        create("sqlanon_cluster", cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
-        create("sqlanon_bounds", bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
+
+        def create(function: str, made: Callable[..., Any], *types: Any, **options: Any) -> None:
+            self.functions[function] = telling(made)
+            con.create_function(function, self.functions[function], *types, **options)
+
+        create("sqlanon_instance", lambda: self.key, [], "VARCHAR")
+        create("sqlanon_cluster", self.cores.cluster, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], ANSWER, type="arrow")
+        create("sqlanon_bounds", self.cores.bounds, ["VARCHAR", f"{NODE}[]", f"{TUPLE}[]"], BOUNDS, type="arrow")
         lists = [f"{BOX}[]", f"{COUNTED}[]"]
         create("sqlanon_divergence", divergences, lists, "DOUBLE", type="arrow", null_handling="special")
         create("sqlanon_matches", matches, lists, "BIGINT", type="arrow", null_handling="special")
@@ -73,7 +101,7 @@ class Instance:
         def plan(database: str, schema: str, request: str) -> str:
             watch_interrupts()
             try:
-                with self._cursor() as con:
+                with read_in(SQL_FUNCTION), translate_errors(), self._cursor() as con:
                     run(con, f"use {name(database)}.{name(schema)}")
                     return planner(con, request)
             except SqlanonError as problem:
@@ -101,9 +129,8 @@ class Instance:
 
 def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None:
     """Register the functions with the connection's database instance, once, and remember the connection."""
-    if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
-        instance = _instances[run(con, "select sqlanon_instance()")[0][0]]
-    else:
+    instance = _named(con)  # a connection that was loaded may have lost the functions to a rollback
+    if instance is None:
         instance = Instance(planners)
         try:
             instance.register(con)
@@ -114,11 +141,37 @@ def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None
     instance.connections.append(weakref.ref(con))
 
 
-def instance_of(con: duckdb.DuckDBPyConnection) -> str:
-    """The key of the connection's database instance."""
-    if not run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+def instance_of(con: duckdb.DuckDBPyConnection) -> Instance:
+    """The connection's database instance."""
+    if (found := _find(con)) is None:
         raise CatalogError("sqlanon is not loaded here: call sqlanon.load(con) first")
-    return str(run(con, "select sqlanon_instance()")[0][0])
+    return found
+
+
+def _find(con: duckdb.DuckDBPyConnection) -> Instance | None:
+    """The instance that the connection was loaded on, or, for a cursor of such a connection, that DuckDB names.
+
+    The function is looked for before it is called: a failing statement would abort the caller's transaction.
+    """
+    for instance in list(_instances.values()):
+        if any(reference() is con for reference in instance.connections):
+            return instance
+    return _named(con)
+
+
+def _named(con: duckdb.DuckDBPyConnection) -> Instance | None:
+    """The instance that DuckDB names, if it knows the functions."""
+    if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+        return _instances[run(con, "select sqlanon_instance()")[0][0]]
+    return None
+
+
+def enlist(con: duckdb.DuckDBPyConnection, wanted: Run | None) -> str | None:
+    """Let the cores of the connection's database report to a run, as long as it lives; its id, for the request."""
+    if wanted is None:
+        return None
+    instance_of(con).cores.runs[wanted.id] = wanted
+    return wanted.id
 
 
 @contextmanager
@@ -128,12 +181,12 @@ def key_named(con: duckdb.DuckDBPyConnection, is_needed: bool, key: bytes | None
         with lent(key) as token:
             yield token
     else:
-        yield token_of(instance_of(con)) if is_needed else None
+        yield token_of(instance_of(con).key) if is_needed else None
 
 
 def claim_number(con: duckdb.DuckDBPyConnection, taken: Iterable[int]) -> int:
     """A number that is not taken and that no other connection has claimed: what it makes may not be committed yet."""
-    instance = _instances[instance_of(con)]
+    instance = instance_of(con)
     with _claiming:
         instance.last_number = 1 + max(instance.last_number, *taken, 0)
         return instance.last_number

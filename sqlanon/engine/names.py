@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
+from sqlanon.engine.errors import kind_of, told
 from sqlanon.engine.frames import FRAME, PREFIX
 from sqlanon.engine.session import run, temporary
-from sqlanon.errors import CatalogError, did_you_mean
+from sqlanon.engine.sources import is_about_a_file, provide_excel, unreadable
+from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import is_encodable, literal, name, query_or_none, split_name
+
+HINT = "Read it with try_cast, try_strptime or a filter in the source query, which leave out what does not fit"
 
 
 def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Source:
@@ -22,9 +28,11 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
     Names are looked up in the catalog, not tried: a query that fails would abort the caller's transaction.
     """
     if asked == FRAME:
-        raise CatalogError("The release was made from a frame, which has no name to be read by again: give the frame")
+        raise CatalogError("The release was made from a frame, which cannot be read again by name. Give the frame")
     if not isinstance(asked, str) or not asked.strip():
         raise CatalogError("The source is empty: give a table's name or a query")
+    if ".xlsx" in asked.lower():
+        provide_excel(con)
     if (query := query_or_none(asked)) is not None:
         return _query(con, query)
     relation = _place(con, [asked]) or _place(con, split_name(asked) or []) or _file(asked)
@@ -36,7 +44,8 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
         return Source(relation, shown, _types(con, f"from {relation}"), _is_table(con, relation))
     except duckdb.Error as problem:
-        raise CatalogError(f"'{asked}' cannot be read: {_first_line(problem)}") from problem
+        said = _why(problem)
+    raise CatalogError(f"'{asked}' cannot be read: {said}")
 
 
 _TABLES = (
@@ -77,6 +86,8 @@ def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
 def _file(asked: str) -> str | None:
     """A file that DuckDB reads by its name, or several that a pattern matches. A file that is there is no pattern:
     data[1].csv is not data1.csv."""
+    if asked.lower().endswith(".xlsx"):
+        return f"read_xlsx({literal(asked)})"
     if not re.search(r"\.(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?$", asked.lower()):
         return None
     return literal(re.sub(r"[*?\[]", r"[\g<0>]", asked) if Path(asked).is_file() else asked)
@@ -84,22 +95,26 @@ def _file(asked: str) -> str | None:
 
 def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
     if not is_encodable(query):
-        raise CatalogError("The source query has half a character in it (a lone surrogate), which no text has")
+        raise CatalogError("The source query has half a character in it (a lone surrogate), which is not valid text")
     try:
         statements = con.extract_statements(query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":
             raise CatalogError("The source must be one query or a table's name")
         return Source(f"(\n{query}\n)", "the query", _types(con, query))
     except duckdb.Error as problem:
-        raise CatalogError(f"The source query does not run: {_first_line(problem)}") from problem
+        said = _why(problem)
+    raise CatalogError(f"The source query does not run: {said}")
 
 
 def _types(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     return {row[0]: row[1] for row in run(con, f"describe {query}")}
 
 
-def _first_line(problem: Exception) -> str:
-    return str(problem).splitlines()[0]
+def _why(problem: Exception) -> str:
+    """Why a source cannot be read, in words that show no value."""
+    said = str(problem).lower()
+    is_file = is_about_a_file(problem) or any(sign in said for sign in ("xlsx", "excel", "utf-8", "invalid unicode"))
+    return unreadable(problem) if is_file else told(problem)
 
 
 def split_column(qualified: str) -> tuple[str, str]:
@@ -111,11 +126,106 @@ def split_column(qualified: str) -> tuple[str, str]:
 
 
 @contextmanager
-def steady(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
+def snapshot(con: duckdb.DuckDBPyConnection, asked: str) -> Iterator[Source]:
     """The source as something that reads the same twice: a query's or view's rows are kept in a temporary table."""
     source = resolve(con, asked)
     if source.is_table:
         yield source
         return
-    with temporary(con, "source", f"from {source.relation}") as snapshot:
+    with temporary_of(con, "source", source, "*") as snapshot:
         yield Source(snapshot, source.shown, source.types, is_table=True)
+
+
+@contextmanager
+def temporary_of(con: duckdb.DuckDBPyConnection, what: str, source: Source, columns: str) -> Iterator[str]:
+    """A temporary table of a source's columns. If a value cannot be read, the error says in which column."""
+    with ExitStack() as stack:
+        try:
+            place = stack.enter_context(temporary(con, what, f"select {columns} from {source.relation}"))
+        except duckdb.Error as problem:
+            if (kind := unreadable(problem) if is_about_a_file(problem) else kind_of(problem)) is None:
+                raise
+        else:
+            yield place
+            return
+    raise DataError(f"The source cannot be read{_failing(con, source)}: {kind}. {HINT}")
+
+
+def refuse_unreadable(con: duckdb.DuckDBPyConnection, source: Source, columns: Iterable[str]) -> None:
+    """Raise, naming the column, if the values of a query, view or file cannot be read. Where the query runs on a plain
+    connection of DuckDB's, its own error would show the value."""
+    if source.is_table:
+        return
+    counts = ", ".join(f"count({name(column)})" for column in columns)
+    try:
+        run(con, f"select {counts} from {source.relation}")
+        return
+    except duckdb.Error as problem:
+        if (kind := kind_of(problem)) is None:
+            raise
+    raise DataError(f"The source cannot be read{_failing(con, source)}: {kind}. {HINT}")
+
+
+def _failing(con: duckdb.DuckDBPyConnection, source: Source) -> str:
+    """Which columns fail when they are read alone; nothing if all do, as then the fault is elsewhere in the query.
+
+    Tried on a second connection, as the caller's transaction may be aborted by now.
+    """
+    failing = []
+    with con.cursor() as cursor:
+        for column in source.columns:
+            try:
+                run(cursor, f"select count({name(column)}) from {source.relation}")
+            except duckdb.Error:
+                failing.append(column)
+    listed = ", ".join(f"'{column}'" for column in failing)
+    return f" in column {listed}" if 0 < len(failing) < len(source.columns) else ""
+
+
+def table_names(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    """The tables, views and files that stand in the text of a query."""
+    # get_table_names of DuckDB fails on USING, which aborts the caller's transaction.
+    ((tree,),) = run(con, "select cast(json_serialize_sql($1) as varchar)", [query])
+    found: set[str] = set()
+    waiting: list[Any] = [json.loads(tree)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if part.get("type") == "BASE_TABLE":
+                place = [str(part.get(key) or "") for key in ("catalog_name", "schema_name", "table_name")]
+                is_file = _file(place[-1]) is not None and _place(con, [place[-1]]) is None
+                found.add(place[-1] if is_file else ".".join(name(word) for word in place if word))
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return {table for table in found if _file(table) or _place(con, split_name(table) or [])}
+
+
+def base_tables(con: duckdb.DuckDBPyConnection, asked: str) -> set[str]:
+    """The tables that a table, view or query reads, in full: views are followed to what they stand over."""
+    query = query_or_none(asked)
+    waiting = [asked] if query is None else sorted(table_names(con, query))
+    found: set[str] = set()
+    seen: set[str] = set()
+    while waiting:
+        place = resolve(con, waiting.pop()).relation
+        if place in seen:
+            continue
+        seen.add(place)
+        behind = _view_query(con, place)
+        if behind is None:
+            found.add(place)
+        else:
+            waiting += sorted(table_names(con, behind))
+    return found
+
+
+def _view_query(con: duckdb.DuckDBPyConnection, relation: str) -> str | None:
+    """The query of a view, or None if it is none."""
+    rows = run(
+        con,
+        "select sql from duckdb_views() where (database_name, schema_name, view_name) = ($1, $2, $3)",
+        [*(split_name(relation) or []), None, None, None][:3],
+    )
+    stated = re.search(r"\bAS\s+(.*)$", rows[0][0], re.IGNORECASE | re.DOTALL) if rows and rows[0][0] else None
+    return stated[1].rstrip().rstrip(";") if stated else None

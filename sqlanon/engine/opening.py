@@ -16,9 +16,9 @@ from sqlanon.sqltext import is_path
 
 def open_database(path: str | Path, read_only: bool, config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     """Open a database of DuckDB's, and nothing else: DuckDB 2 reads other files too, into memory, where whatever is
-    made beside them is lost."""
+    made at the same time is lost."""
     if not isinstance(path, (str, Path)) or not is_path(path):
-        raise CatalogError(f"{path!r} is no path of a database")
+        raise CatalogError(f"{path!r} is not the path of a database")
     try:
         con = duckdb.connect(str(path), read_only=read_only, config=config)
     except duckdb.Error as problem:
@@ -26,7 +26,7 @@ def open_database(path: str | Path, read_only: bool, config: dict[str, Any]) -> 
     found = run(con, "select path from duckdb_databases() where database_name = current_database()")
     if found == [(None,)] and Path(path).is_file():
         con.close()
-        raise CatalogError(f"'{path}' is no DuckDB database: read it as a source, FROM '{path}'")
+        raise CatalogError(f"'{path}' is not a DuckDB database. To read it as a source: FROM '{path}'")
     return con
 
 
@@ -39,9 +39,11 @@ def _not_opened(path: str, problem: duckdb.Error) -> SqlanonError:
             "several processes can have it open only if all of them read"
         )
     if "different configuration" in said:
-        return ConflictError(f"'{path}' is open in this process with other settings: close it there, or use the same")
+        return ConflictError(
+            f"'{path}' is open in this process with other settings: close it there, or use the same settings settings"
+        )
     if "not a valid DuckDB database" in said or "Is a directory" in said or "in-memory database in read-only" in said:
-        return CatalogError(f"'{path}' is no DuckDB database")
+        return CatalogError(f"'{path}' is not a DuckDB database")
     return CatalogError(f"'{path}' cannot be opened: {said}")
 
 

@@ -15,7 +15,7 @@ DELIMITERS = (";", ",", "\t", "|")
 def csv_rows(path: Path) -> list[tuple[str | None, ...]]:
     """The rows of a file in ARX's shape; the delimiter is found, a header is left out."""
     if not is_path(path):
-        raise HierarchyError(f"{str(path)!r} is no path of a file")
+        raise HierarchyError(f"{str(path)!r} is not the path of a file")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:

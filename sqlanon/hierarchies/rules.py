@@ -79,12 +79,12 @@ class Rule:
             ]
             if family is TIMESTAMP:
                 parts.insert(0, "strftime(value, '%Y-%m-%d')")
-            return render("pipeline/levels_dates.sql", domain=domain, labels=f"[{', '.join(parts)}]")
-        return render(f"pipeline/levels_{self.kind}.sql", domain=domain)
+            return render("steps/encode/levels_dates.sql", domain=domain, labels=f"[{', '.join(parts)}]")
+        return render(f"steps/encode/levels_{self.kind}.sql", domain=domain)
 
     @property
     def order(self) -> str:
-        """What puts the values in an order in which every label covers neighbours."""
+        """What puts the values in an order in which every label covers neighbors."""
         return "cast(value as varchar)" if self.kind == "prefix" else "value"
 
     def _intervals_sql(self, domain: str, family: TypeFamily) -> str:
@@ -96,9 +96,9 @@ class Rule:
         fragments = {bound: f"cast({literal(number)} as {kind})" for bound, number in bounds.items()}
         if is_whole:
             listed = f"cast({literal([int(width) for width in widths])} as hugeint[])"
-            return render("pipeline/levels_intervals_whole.sql", domain=domain, widths=listed, **fragments)
+            return render("steps/encode/levels_intervals_whole.sql", domain=domain, widths=listed, **fragments)
         return render(
-            "pipeline/levels_intervals.sql",
+            "steps/encode/levels_intervals.sql",
             domain=domain,
             narrowest=f"cast({literal(self.settings['widths'][0])} as double)",
             ratios=literal([int(width / widths[0]) for width in widths]),

@@ -1,4 +1,5 @@
-"""From paths or edges to a tree with its leaves in depth-first order, or an error with the rows that are no tree."""
+"""From paths or edges to a tree with its leaves in depth-first order, or an error with the rows that do not form a
+tree."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def tree_from_paths(paths: Iterable[Sequence[str | None]]) -> list[Node]:
     width = max(map(len, rows))  # a shorter row skips the levels just below its top
     rows = [row if len(row) < 2 else (*row[:-1], *[None] * (width - len(row)), row[-1]) for row in rows]
     if any(row[0] is None for row in rows):
-        raise HierarchyError("A leaf is empty (NULL): NULL always has its own place under the top, leave that row out")
+        raise HierarchyError("A leaf is empty (NULL): NULL always has its own place under the top. Leave that row out")
     parents: dict[Hashable, Hashable] = {}
     labels: dict[Hashable, str] = {}
     roots: dict[Hashable, tuple[str | None, ...]] = {}
@@ -48,8 +49,19 @@ def tree_from_paths(paths: Iterable[Sequence[str | None]]) -> list[Node]:
         labels.update({step: str(step[1]) for step in steps})
         roots.setdefault(steps[-1], row)
     if len(roots) > 1:
-        raise HierarchyError(f"The rows end in {len(roots)} tops, there must be one: {_shown(roots.values())}")
+        raise HierarchyError(
+            f"The rows end in {len(roots)} tops, but there must be exactly one: {_shown(roots.values())}"
+        )
     return _number(parents, labels, next(iter(roots)))
+
+
+def ambiguous(nodes: Iterable[Node]) -> list[str]:
+    """The labels that stand for several sets of values: a value and a group, or two groups. Whoever reads one in a
+    release cannot tell which is meant."""
+    meant: dict[str, set[tuple[int, int]]] = {}
+    for node in nodes:
+        meant.setdefault(node.label, set()).add((node.lo, node.hi))
+    return [label for label, ranges in meant.items() if len(ranges) > 1]
 
 
 def tree_from_edges(edges: Iterable[Sequence[str | None]]) -> list[Node]:
@@ -66,7 +78,9 @@ def tree_from_edges(edges: Iterable[Sequence[str | None]]) -> list[Node]:
         raise HierarchyError("The hierarchy has no rows")
     roots = [label for label in labels if label not in parents]
     if len(roots) > 1:
-        raise HierarchyError(f"There are {len(roots)} tops, there must be one: {_shown((root,) for root in roots)}")
+        raise HierarchyError(
+            f"There are {len(roots)} tops, but there must be exactly one: {_shown((root,) for root in roots)}"
+        )
     reached = set(roots)
     for label in labels:
         trail: dict[Hashable, None] = {}
@@ -74,7 +88,7 @@ def tree_from_edges(edges: Iterable[Sequence[str | None]]) -> list[Node]:
         while here not in reached:
             if here in trail:
                 circle = [*list(trail)[list(trail).index(here) :], here]
-                raise HierarchyError(f"The rows go round in a circle: {' → '.join(map(str, circle[: SHOWN + 1]))}")
+                raise HierarchyError(f"The rows form a cycle: {' → '.join(map(str, circle[: SHOWN + 1]))}")
             trail[here] = None
             here = parents[here]
         reached.update(trail)
@@ -98,7 +112,7 @@ def _number(parents: dict[Hashable, Hashable], labels: dict[Hashable, str], root
         order.append((key, parent_number, depth))
     height = max(depth for _, _, depth in order) + 1
     if height == 1:
-        raise HierarchyError("The hierarchy has a top and nothing below it")
+        raise HierarchyError("The hierarchy has nothing below its top")
     lo = [len(order)] * len(order)
     hi = [-1] * len(order)
     is_inner = {parent for _, parent, _ in order}

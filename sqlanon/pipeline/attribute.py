@@ -1,21 +1,24 @@
-"""A quasi-identifier as the pipeline sees it: how its values get ranks, and how ranges of ranks are printed."""
+"""A quasi-identifier as the pipeline sees it: how its values get ranks, and how ranges of ranks are released."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlanon.errors import PolicyError, not_one_of
-from sqlanon.families import TypeFamily, type_family
-from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.errors import PolicyError, call, in_words, not_one_of, option
+from sqlanon.families import BEYOND, DATE, TIMESTAMP, TypeFamily, distance_sql, type_family
+from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.pipeline import cells
 from sqlanon.pipeline.source import Source
 from sqlanon.policy import grid
 from sqlanon.policy.grid import Width
+from sqlanon.policy.limits import UNITS, Limit, widths_of
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import Cte, fold, literal, name, render
 
+MOST = 100
+"""How many quasi-identifiers a release may have: planning the joins of more takes DuckDB minutes, and of some
+300 it refuses."""
 Guard = tuple[str, str, str]
 """An aggregate over the encoded tuples, the comparison that makes it a problem, and the message as SQL text."""
 
@@ -29,11 +32,14 @@ class Attribute:
     type: str
     family: TypeFamily
     hierarchy: Hierarchy | None
-    anon: str
+    stored: Hierarchies
+    """Where the nodes of stored hierarchies are."""
     weight: float = 1.0
     as_columns: bool = False
     is_snapped: bool = False
     width: Width | None = None
+    limits: tuple[int | None, int | None] | None = None
+    """The finest and the coarsest level that may be released, each if there is one."""
 
     @property
     def is_range(self) -> bool:
@@ -57,12 +63,12 @@ class Attribute:
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """Which columns of its labels are printed."""
+        """Which columns of its labels are released."""
         return ("smallest", "largest") if self.is_range and self.as_columns else ("label",)
 
     @property
     def printed(self) -> tuple[str, ...]:
-        """The names of its printed columns inside the query."""
+        """The names of its released columns inside the query."""
         return tuple(f"p{self.number}_{column}" for column in self.label_columns)
 
     @property
@@ -107,7 +113,7 @@ class Attribute:
 
     @property
     def labels(self) -> str:
-        """The step with its printed ranges."""
+        """The step with its released ranges."""
         return f"labels_{self.number}"
 
     def key(self, column: str) -> str:
@@ -122,79 +128,108 @@ class Attribute:
             assert self.hierarchy is not None
             stored = {
                 "hierarchy": literal(self.hierarchy.name),
-                "nodes": f"{self.anon}.hierarchy_nodes",
-                "hierarchies": f"{self.anon}.hierarchies",
+                "nodes": self.stored.nodes,
+                "hierarchies": self.stored.entries,
             }
-            domain = render("pipeline/domain_tree.sql", **fragments, **stored)
-            nodes = render("pipeline/nodes_tree.sql", **fragments, **stored)
+            domain = render("steps/encode/domain_tree.sql", **fragments, **stored)
+            nodes = render("steps/encode/nodes_tree.sql", **fragments, **stored)
         else:
             rule = (self.hierarchy and self.hierarchy.rule) or Rule("flat")
-            domain = render("pipeline/domain_values.sql", **fragments, order=rule.order, position=self.family.position)
+            domain = render(
+                "steps/encode/domain_values.sql",
+                **fragments,
+                order=rule.order,
+                position=self.family.position,
+                distance=distance_sql(self.type, "value", "origin"),
+            )
             if self.is_range:
-                nodes = render("pipeline/nodes_values.sql", **fragments)
+                nodes = render("steps/encode/nodes_values.sql", **fragments)
             else:
                 levels = rule.levels_sql(self.domain, self.family)
-                nodes = render("pipeline/nodes_levels.sql", **fragments, levels=levels)
+                nodes = render("steps/encode/nodes_levels.sql", **fragments, levels=levels)
         return Cte(self.domain, domain, materialized=True), Cte(self.nodes, nodes, materialized=True)
 
     @property
     def centers(self) -> str:
-        """The step with the centre of each group."""
+        """The step with the center of each group."""
         return f"centers_{self.number}"
 
     @property
     def centers_sql(self) -> str:
-        """The centre of each group: the mean of numbers, the median of dates, the mode of everything else."""
+        """The center of each group: the mean of numbers, the median of dates, the mode of everything else."""
         center = self.family.center if self.is_range else "mode"
-        return render(f"pipeline/centers_{center}.sql", domain=self.domain, rank=self.rank)
+        return render(f"steps/print/centers_{center}.sql", domain=self.domain, rank=self.rank)
 
     @property
     def labels_sql(self) -> str:
-        """What is printed for each range that a group covers."""
+        """What is released for each range that a group covers."""
         fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
         if self.is_range and self.is_snapped:
             drawn = cells.cells_sql(self.domain, self.family, self.width)
             ends = {"separator": literal(self.family.separator), "closing": literal(cells.closing(self.family))}
-            return render("pipeline/labels_cells.sql", **fragments, **ends, cells=drawn)
+            return render("steps/print/labels_cells.sql", **fragments, **ends, cells=drawn)
         if self.is_range:
-            return render("pipeline/labels_values.sql", **fragments, separator=literal(self.family.separator))
-        return render("pipeline/labels_nodes.sql", **fragments)
+            return render("steps/print/labels_values.sql", **fragments, separator=literal(self.family.separator))
+        if self.limits is not None and self.limits[0]:
+            fragments["nodes"] = f"(from {self.nodes} where level >= {self.limits[0]})"
+        return render("steps/print/labels_nodes.sql", **fragments)
 
     def guards(self, table: str) -> list[Guard]:
         """What must not be found in its values."""
         shown = self.column
-        empty = f"Column '{shown}' holds only NULL: leave it out of quasi."
+        empty = f"Column '{shown}' has only NULLs. Leave it out of quasi."
         guards: list[Guard] = [(f"count({self.value})", " = 0", literal(empty))]
         if self.family.may_be_infinite:
-            endless = f"Column '{shown}' holds NaN or infinite values: replace them, by NULL for instance."
+            endless = f"Column '{shown}' has NaN or infinite values. Replace them, for example by NULL."
             guards.append((f"count(*) filter (where not isfinite({self.value}))", " > 0", literal(endless)))
         if self.is_stored:
             assert self.hierarchy is not None
             gaps = f" of the values of column '{shown}' are not in hierarchy '{self.hierarchy.name}': "
-            look = f"see them with FROM anon.hierarchy_gaps('{table}', '{shown}', '{self.hierarchy.name}')."
+            look = f"see them with {_gaps(table, shown, self.hierarchy.name)}."
             missing = f"count(distinct {self.value}) filter (where {self.rank} is null)"
             guards.append((missing, " > 0", f"{{count}} || {literal(gaps + look)}"))
         return guards
 
 
-def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Attribute, ...]:
+def _gaps(table: str, column: str, hierarchy: str) -> str:
+    """How to see which values a hierarchy does not have."""
+    query = f"FROM anon.hierarchy_gaps('{table}', '{column}', '{hierarchy}')"
+    return in_words(python=query, sql=query, command=call("hierarchy_gaps", table, column, hierarchy))
+
+
+def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Attribute, ...]:
     """The policy's quasi-identifiers with their types and hierarchies, or an error that names what does not fit."""
-    by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
+    if len(policy.quasi) > MOST:
+        raise PolicyError(
+            f"{len(policy.quasi)} quasi-identifiers are named, and {MOST} are the most that one query can have. Give "
+            f"those that others may know; with this many columns every row is alone anyway"
+        )
+    by_name = hierarchies.by_name
     attributes = []
-    for number, (asked, column) in enumerate(zip(policy.quasi, source.spelt(policy.quasi), strict=True), 1):
+    for number, (asked, column) in enumerate(zip(policy.quasi, source.resolve_names(policy.quasi), strict=True), 1):
         family = type_family(column, source.types[column])
         if asked in policy.hierarchies:
             wanted = policy.hierarchies[asked]
             hierarchy = None if wanted is None else named_hierarchy(wanted, by_name)
         else:
             hierarchy = by_name.get(fold(column))
+        limit = policy.limits.get(asked)
+        if limit is not None and hierarchy is None:
+            hierarchy = _implied(column, family, limit)
         if hierarchy and hierarchy.rule:
             hierarchy.rule.check(column, family, hierarchy.name)
+        if policy.ranges == "snapped" and hierarchy is None and source.types[column] in BEYOND:
+            raise PolicyError(
+                f"ranges = 'snapped' cannot be used with column '{column}' of type {source.types[column]}: "
+                f"cast it to HUGEINT in the source query, or give it a hierarchy"
+            )
         width = policy.grid.get(asked)
         if width is not None:
             if hierarchy is not None or not family.is_ordered:
-                reason = "prints its hierarchy's labels" if hierarchy else f"holds {family.name}"
-                raise PolicyError(f"grid names '{column}', which {reason}: a grid is for numbers and dates without one")
+                reason = "is released as labels of its hierarchy" if hierarchy else f"holds {family.name}"
+                raise PolicyError(
+                    f"grid names '{column}', which {reason}: a grid is for numbers and dates without a hierarchy"
+                )
             grid.check(column, family, width)
         attributes.append(
             Attribute(
@@ -203,14 +238,44 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarch
                 type=source.types[column],
                 family=family,
                 hierarchy=hierarchy,
-                anon=anon,
+                stored=hierarchies,
                 weight=float(policy.weights.get(asked, 1.0)),
                 as_columns=policy.ranges == "columns" and policy.represent == "closure",
                 is_snapped=policy.ranges == "snapped",
                 width=width,
+                limits=None if limit is None or hierarchy is None else _levels(column, family, hierarchy, limit),
             )
         )
     return tuple(attributes)
+
+
+def _implied(column: str, family: TypeFamily, limit: Limit) -> Hierarchy:
+    """The hierarchy of a column that has limits and none of its own."""
+    if family in (DATE, TIMESTAMP):
+        return Hierarchy(column, Rule("dates"))
+    if family.is_ordered:
+        return Hierarchy(column, Rule.intervals(widths_of(column, limit)))
+    raise PolicyError(
+        f"limits names '{column}', which is {family.name} without a hierarchy: make one, and name it by "
+        f"{option('hierarchies', {column: 'NAME'})}"
+    )
+
+
+def _levels(column: str, family: TypeFamily, hierarchy: Hierarchy, limit: Limit) -> tuple[int | None, int | None]:
+    """A limit as levels: what a width or a part of a date is in the hierarchy."""
+    rule = hierarchy.rule
+    named: dict[float | str, int] = {}
+    if rule is not None and rule.kind == "dates":
+        named = {unit: level for level, unit in enumerate(UNITS, 1 if family is TIMESTAMP else 0)}
+    elif rule is not None and rule.kind == "intervals":
+        named = {width: level for level, width in enumerate(rule.settings["widths"], 1)}
+    found = []
+    for end in (limit.get("finest"), limit.get("coarsest")):
+        level = named.get(end, end) if end is not None else None
+        if isinstance(level, str) or (isinstance(level, float) and not level.is_integer()):
+            raise PolicyError(f"limits: '{column}' has no level '{end}' in its hierarchy '{hierarchy.name}'")
+        found.append(None if level is None else int(level))
+    return found[0], found[1]
 
 
 def named_hierarchy(wanted: str, by_name: dict[str, Hierarchy]) -> Hierarchy:

@@ -1,37 +1,35 @@
-"""The query for the lower bound of what any release under a policy loses."""
+"""The query for the lower bounds of what any release under a policy loses."""
 
 from __future__ import annotations
 
-import json
-
-from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import comma, encoding
+from sqlanon.pipeline.encode import Columns, comma, encoding
 from sqlanon.pipeline.guard import guard_sql
-from sqlanon.pipeline.source import Source
-from sqlanon.policy.policy import Policy
+from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import Cte, literal, render, with_ctes
+from sqlanon.udfs.request import Request
 
 
-def plan_bound(source: Source, policy: Policy, attributes: tuple[Attribute, ...]) -> str:
-    """The query for the lower bound of what any release under this policy loses."""
-    request = {
-        "k": policy.k,
-        "models": {},
-        "kinds": [attribute.kind for attribute in attributes],
-        "weights": [attribute.weight for attribute in attributes],
-    }
+def plan_bound(reading: Reading, run: str | None = None) -> str:
+    """The query: one row with the bound and how it was found."""
+    attributes, columns = reading.attributes, Columns({})
+    request = Request(
+        k=reading.policy.k,
+        kinds=tuple(attribute.kind for attribute in attributes),
+        weights=tuple(attribute.weight for attribute in attributes),
+        run=run,
+    )
     ctes = [
-        *encoding(source, attributes, {}, []),
-        Cte("guard", guard_sql(source, policy, attributes, {})),
+        *encoding(reading, columns),
+        Cte("guard", guard_sql(reading, columns)),
         Cte(
             "bounded",
             render(
-                "metrics/bounded.sql",
-                request=literal(json.dumps(request)),
+                "steps/measure/bounded.sql",
+                request=literal(request.json()),
                 ranks=comma(attribute.rank for attribute in attributes),
             ),
             materialized=True,
         ),
     ]
-    is_right = "case when answer.error is null then true else error(answer.error) end"
+    is_right = "case when answer.error is null then true else error('sqlanon: ' || answer.error) end"
     return with_ctes(ctes, f"select answer.gcp as gcp, answer.how as how from bounded where {is_right}")

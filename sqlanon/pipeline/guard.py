@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import comma
-from sqlanon.pipeline.source import Source
-from sqlanon.policy.policy import Policy
+from sqlanon.errors import option_name
+from sqlanon.pipeline.encode import Columns, comma
+from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import literal, render
-from sqlanon.udfs.methods import METHODS
 
 
-def guard_sql(
-    source: Source,
-    policy: Policy,
-    attributes: tuple[Attribute, ...],
-    kept: dict[str, str],
-    trees: tuple[Attribute, ...] = (),
-    part: str | None = None,
-) -> str:
+def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> str:
     """Each condition counts what is wrong and says it in words."""
+    source, policy, kept, trees = reading.source, reading.policy, columns.kept, columns.trees
     conditions, counts = [], []
-    for attribute in (*attributes, *trees):
+    for attribute in (*reading.attributes, *trees):
         for problem, (count, condition, message) in enumerate(attribute.guards(source.shown)):
             if problem == 0 and (attribute in trees or part):
                 continue  # it may hold nothing but NULL
@@ -28,33 +20,34 @@ def guard_sql(
             counts.append(f"{count} as {column}")
             conditions.append(f"when {column}{condition} then {message.replace('{count}', column)}")
     uniques = ["count(*) as total"]
-    for column in source.spelt(policy.keep):
+    for column in source.resolve_names(policy.keep):
         distinct = f"{kept[column]}_distinct"
         uniques.append(f"count(distinct {kept[column]}) as {distinct}")
         message = literal(
-            f"Kept column '{column}' is nearly unique, so it identifies people: leave it out, "
-            f"or name it in unsafe_keep if that is meant."
+            f"Kept column '{column}' is nearly unique, so it identifies people. Leave it out, "
+            f"or name it in {option_name('unsafe_keep')} if that is meant."
         )
         conditions.append(f"when 2 * {distinct} > total then {message}")
     if policy.entity is not None:
-        (column,) = source.spelt([policy.entity])
+        (column,) = source.resolve_names([policy.entity])
         uniques.append(f"count(*) - count({kept[column]}) as nobody")
         message = literal(f"Entity '{column}' is NULL in some rows, so they cannot be counted: leave them out.")
         conditions.append(f"when nobody > 0 then {message}")
-    if METHODS[policy.method].is_exact:
-        (column,) = source.spelt(policy.sensitive)
+    if policy.kind.prints_exact:
+        (column,) = source.resolve_names(policy.sensitive)
         uniques.append(f"count(*) - count({kept[column]}) as unlisted")
         message = literal(
             f"Column '{column}' holds NULL, which cannot be listed: name it in the source, "
             f"coalesce({column}, 'unknown')."
         )
         conditions.append(f"when unlisted > 0 then {message}")
+    people = "population" if source.population is not None else "source"
     return render(
-        "pipeline/guard.sql",
+        "steps/encode/guard.sql",
         k=str(policy.k),
         counted="people" if source.population is not None else "rows",
-        people="population" if source.population is not None else "source",
-        conditions="\n    ".join(conditions),
+        too_few=literal(f"k is {policy.k}, but the {people} has only "),
+        problem="\n        ".join(["case", *conditions]) + "\n    end" if conditions else "null",
         counts=comma(counts),
         uniques=comma(uniques),
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import encoding_ctes
-from sqlanon.pipeline.readback import box_ctes, counts, is_suppressed_sql, known, label_names
-from sqlanon.pipeline.source import Source
+from sqlanon.pipeline.encode import Held, measured_encoding
+from sqlanon.pipeline.metrics import described_sql
+from sqlanon.pipeline.readback import Tolerance, box_ctes, counts, is_suppressed_sql, known, label_names
+from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import Cte, literal, name, render
 
 _EMPTY = {
@@ -22,26 +23,24 @@ PARTS = ("labels", "leaves", "classes", "diversities", "information", "others")
 
 
 def measurement(
-    source: Source,
-    attributes: tuple[Attribute, ...],
+    reading: Reading,
     release: str,
     sensitive: Sequence[str] = (),
+    tolerance: Tolerance = Tolerance.LACKING,
     represent: str = "closure",
-    may_lack_rows: bool = True,
-    is_older: bool = False,
+    held: Held | None = None,
 ) -> list[Cte]:
     """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
 
-    Rows of the source that the release lacks count as suppressed, if it `may_lack_rows`. `is_older` as for `box_ctes`.
-
-    A centre says nothing of what it covers, so of such a release only classes and diversities are measured.
+    A center says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
+    attributes = reading.attributes
     values = {f"y{number}": column for number, column in enumerate(sensitive, 1)}
     kept = [f"{name(column)} as {value}" for value, column in values.items()]
     is_closure = represent == "closure"
-    sizes = " * ".join(f"(boxes.{a.hi} - boxes.{a.lo} + 1.0)" for a in attributes) if is_closure else "null"
+    sizes = " * ".join(f"cast(boxes.{a.hi} - boxes.{a.lo} + 1 as double)" for a in attributes) if is_closure else "null"
     divergence = render(
-        "metrics/divergence.sql",
+        "steps/measure/divergence.sql",
         lo=", ".join(a.lo for a in attributes),
         hi=", ".join(a.hi for a in attributes),
         ranks=", ".join(a.rank for a in attributes),
@@ -54,10 +53,10 @@ def measurement(
     }
     if not is_closure:
         queries = {part: [] for part in queries}
-    queries["classes"] = [render("metrics/classes.sql", combinations=sizes)]
+    queries["classes"] = [render("steps/measure/classes.sql", combinations=sizes)]
     queries["diversities"] = [
         render(
-            "metrics/diversities.sql",
+            "steps/measure/diversities.sql",
             sensitive=literal(column),
             value=value,
             labels=label_names(attributes),
@@ -66,8 +65,8 @@ def measurement(
         for value, column in values.items()
     ]
     return [
-        *encoding_ctes(source, attributes, kept),
-        *box_ctes(source, attributes, release, kept, represent, tuple(values) if may_lack_rows else None, is_older),
+        *measured_encoding(reading, kept, held),
+        *box_ctes(reading, release, kept, tolerance, represent, tuple(values)),
         *(Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS),
     ]
 
@@ -75,9 +74,10 @@ def measurement(
 def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
     """The query with a row per measure, over the relations that stand for PARTS."""
     return render(
-        "metrics/measures.sql",
+        "steps/measure/measures.sql",
         **parts,
         k=k,
+        measures=described_sql(),
         mi_weight=mi_weight,
         printed_depth=_depth("printed", beta),
         leaf_depth=_depth("leaf", beta),
@@ -91,12 +91,12 @@ def _empty(part: str) -> str:
 def _leaves_sql(attribute: Attribute) -> str:
     kind = "values" if attribute.is_range else "nodes"
     fragments = {"column": literal(attribute.column), "counts": counts(attribute), "nodes": attribute.nodes}
-    return render(f"metrics/leaves_{kind}.sql", **fragments)
+    return render(f"steps/measure/leaves_{kind}.sql", **fragments)
 
 
 def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
     joint = render(
-        "metrics/joint.sql",
+        "steps/measure/joint.sql",
         quasi=attribute.value,
         value=value,
         domain=attribute.domain,
@@ -105,7 +105,7 @@ def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
     return (
         "from ("
         + render(
-            "metrics/information.sql",
+            "steps/measure/information.sql",
             joint=joint,
             column=literal(attribute.column),
             sensitive=literal(sensitive),
@@ -118,7 +118,7 @@ def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
 
 
 def _depth(node: str, beta: str) -> str:
-    """Paper 003's weighted distance of a node from the top, as a share of the whole height: WHD(level, 1)."""
+    """The weighted distance of Li et al. 2006 of a node from the top, as a share of the whole height: WHD(level, 1)."""
 
     def steps(count: str) -> str:
         return f"coalesce(list_sum(list_transform(range(1, {count}), lambda step: power(step, -({beta})))), 0)"

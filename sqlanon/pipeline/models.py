@@ -1,6 +1,6 @@
-"""Privacy models as SQL: what each class of a printed table reaches of what udfs/models.py defines.
+"""Privacy models as SQL: what each class of a released table reaches of what udfs/models.py defines.
 
-A model is one file of sql/models, read both by the queries that verify a release and by the check macros.
+A model is one file of sql/steps/models, read both by the queries that verify a release and by the check macros.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlanon.errors import PolicyError
 from sqlanon.families import TEXT, known_family, type_family
-from sqlanon.hierarchies.hierarchy import Hierarchy
+from sqlanon.hierarchies.hierarchy import Hierarchies
 from sqlanon.pipeline.attribute import Attribute, named_hierarchy
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
@@ -20,7 +20,8 @@ from sqlanon.udfs.models import MODELS, SLACK
 
 @dataclass(frozen=True)
 class Sensitive:
-    """A sensitive column: how far its values are from each other, and what others may know beside quasi-identifiers."""
+    """A sensitive column: how far its values are from each other, and what others may know in addition to the
+    quasi-identifiers."""
 
     column: str
     distance: str = "equal"
@@ -31,7 +32,7 @@ class Sensitive:
 
 @dataclass(frozen=True)
 class Asked:
-    """A model with what is asked of it; None if it is only measured."""
+    """A model with what is required of it; None if it is only measured."""
 
     name: str
     value: float | None = None
@@ -61,14 +62,16 @@ class Asked:
         """The query with a row per class, its quasi-identifiers as q1, q2 and so on, and what it reaches."""
         fragments = _counting(relation, [*quasi, *sensitive.known], sensitive.column) | {"c": repr(float(self.c))}
         if entity is not None and MODELS[self.name].counts_people:
-            people = render("models/people.sql", **fragments, entity=name(entity))
-            return render(f"models/{self.name}_people.sql", **fragments, people=people)
+            people = render("steps/models/counted_people.sql", **fragments, entity=name(entity))
+            return render(f"steps/models/{self.name}_people.sql", **fragments, people=people)
         if (attribute := sensitive.attribute) is not None:
+            domain, nodes = attribute.ctes
             fragments |= {
                 "value": attribute.value,
-                "hierarchy": ",\n".join(cte.sql for cte in attribute.ctes),
-                "domain": attribute.domain,
-                "nodes": attribute.nodes,
+                "domain": domain.name,
+                "domain_query": domain.body,
+                "nodes": nodes.name,
+                "nodes_query": nodes.body,
                 "key": attribute.key(f"tuples.{attribute.value}"),
                 "missing": literal(f"The hierarchy of column '{sensitive.column}' is gone."),
             }
@@ -78,7 +81,7 @@ class Asked:
     def shortfall(self) -> tuple[str, str]:
         """What to say of a class that breaks it: before what it reaches, and after, with {} for the column."""
         assert self.value is not None
-        return f"A printed class reaches {self.name} = ", f" in {{}}, {self.name} is {self.value:g}"
+        return f"A released class reaches {self.name} = ", f" in {{}}, {self.name} is {self.value:g}"
 
     @property
     def worst(self) -> str:
@@ -89,11 +92,11 @@ class Asked:
 def homogeneous_sql(relation: str, quasi: Sequence[str], column: str) -> str:
     """The query that counts the classes that have one sensitive value, and their rows."""
     fragments = _counting(relation, quasi, column)
-    return render("models/homogeneous.sql", **fragments, counted=render("models/counted.sql", **fragments))
+    return render("steps/models/homogeneous.sql", **fragments, counted=render("steps/models/counted.sql", **fragments))
 
 
 def _counting(relation: str, columns: Sequence[str], sensitive: str) -> dict[str, str]:
-    """How sql/models/counted.sql reads a table: classes are told apart by q1, q2 and so on, whatever the names."""
+    """How counted.sql reads a table: classes are distinguished by q1, q2 and so on, whatever the names."""
     return {
         "relation": relation,
         "named": ", ".join(f"{name(column)} as q{number}" for number, column in enumerate(columns, 1)),
@@ -104,14 +107,14 @@ def _counting(relation: str, columns: Sequence[str], sensitive: str) -> dict[str
 
 def model_sql(model: str, distance: str, fragments: Mapping[str, str]) -> str:
     """The query with a row per class and what it reaches."""
-    counted = render("models/counted.sql", **fragments)
-    shares = render("models/shares.sql", **fragments, counted=counted)
+    counted = render("steps/models/counted.sql", **fragments)
+    shares = render("steps/models/shares.sql", **fragments, counted=counted)
     file = f"{model}_{distance}" if model == "t" else model
-    return render(f"models/{file}.sql", **fragments, counted=counted, shares=shares)
+    return render(f"steps/models/{file}.sql", **fragments, counted=counted, shares=shares)
 
 
 Watched = Sequence[tuple[Asked, Sensitive]]
-"""What is asked of which columns."""
+"""What is required of which columns."""
 
 
 def asked_of(
@@ -126,10 +129,10 @@ def asked_of(
     return [(Asked(model, value, c), column) for model, value in asked.items() for column in sensitive]
 
 
-def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy], anon: str) -> tuple[Sensitive, ...]:
+def sensitive_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Sensitive, ...]:
     """The policy's sensitive columns with the distances that t goes by, or an error that names what does not fit."""
-    by_name = {fold(hierarchy.name): hierarchy for hierarchy in hierarchies}
-    spelt = source.spelt(policy.sensitive)
+    by_name = hierarchies.by_name
+    spelt = source.resolve_names(policy.sensitive)
     found = []
     for number, (asked, column) in enumerate(zip(policy.sensitive, spelt, strict=True), len(policy.quasi) + 1):
         family = known_family(source.types[column])
@@ -147,7 +150,7 @@ def sensitive_of(source: Source, policy: Policy, hierarchies: Sequence[Hierarchy
             raise PolicyError(f"t_distance is 'hierarchical', and column '{column}' has no hierarchy that fits")
         tree = None
         if distance == "hierarchical":
-            tree = Attribute(number, column, source.types[column], family or TEXT, hierarchy, anon)
+            tree = Attribute(number, column, source.types[column], family or TEXT, hierarchy, hierarchies)
         known = tuple(other for other in spelt if other != column) if policy.several == "strict" else ()
         found.append(Sensitive(column, distance, tree, known))
     return tuple(found)

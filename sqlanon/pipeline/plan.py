@@ -1,4 +1,4 @@
-"""From a policy and what the catalog says of the source to one SQL query that anonymizes, verifies and shuffles.
+"""From a policy and what is known of its source to one SQL query that anonymizes, verifies and shuffles.
 
 The planner reads no rows: types and hierarchies decide the text of the query, the query decides the rest while it
 runs, in the caller's own transaction.
@@ -6,32 +6,32 @@ runs, in the caller's own transaction.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import comma, encoding, pseudonymized
+from sqlanon.families import DATE, TIMESTAMP
+from sqlanon.pipeline.encode import Columns, Held, comma, encoding, pseudonymized
 from sqlanon.pipeline.guard import guard_sql
-from sqlanon.pipeline.models import Sensitive, asked_of
+from sqlanon.pipeline.models import asked_of
 from sqlanon.pipeline.printing import assigned, releasing
 from sqlanon.pipeline.promises import Promise, promise_of
-from sqlanon.pipeline.source import Source
-from sqlanon.policy.policy import Policy
-from sqlanon.sqltext import Cte, literal, name, render, with_ctes
+from sqlanon.pipeline.reading import Reading
+from sqlanon.sqltext import Cte, fold, literal, name, render, with_ctes
+from sqlanon.udfs.request import Request
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A query that makes a release, and the output columns that carry its quasi-identifiers."""
+    """A query that makes a release, the columns of the release, and what it promises.
 
+    Where `hidden` columns are needed to prove or to recognize what is not released, the query has them too, after the
+    others.
+    """
+
+    reading: Reading
     sql: str
-    whole: str | None
-    """The same query with the entity of each row, where people are counted and it is not to be released."""
-    policy: Policy
-    source: Source
-    attributes: tuple[Attribute, ...]
     columns: tuple[str, ...]
+    hidden: tuple[str, ...]
     promise: Promise
 
     @property
@@ -40,94 +40,116 @@ class Plan:
         return self.promise.printed
 
 
+def encode(reading: Reading, key: str | None = None) -> list[Cte]:
+    """The first steps of the query: `source`, and those whose rows an engine may keep."""
+    return encoding(reading, Columns.of(reading), pseudonymized(reading, key, None))
+
+
 def plan(
-    source: Source,
-    policy: Policy,
-    attributes: tuple[Attribute, ...],
-    sensitive: tuple[Sensitive, ...] = (),
+    reading: Reading,
     run: str | None = None,
     key: str | None = None,
     part: str | None = None,
+    held: Held | None = None,
+    with_hidden: bool = False,
 ) -> Plan:
-    """The query for this source under this policy. `run` names the run, for whoever wants the core's report, and `key`
-    the key of pseudonyms. `part` is a boolean column, not among the source's own, that says which rows are released;
-    the others only lend their values to what is printed: the grids, ranges and levels are those of the whole source."""
-    others = source.spelt([*policy.sensitive, *policy.keep, *policy.unsafe_keep, *policy.pseudonymize])
-    entity = source.spelt([policy.entity] if policy.entity is not None else [])
-    hidden = [column for column in entity if column not in others]
-    kept = {column: f"c{number}" for number, column in enumerate([*others, *hidden], 1)}
-    trees = {each.column: each.attribute for each in sensitive if each.attribute is not None and policy.t is not None}
-    kept |= {column: tree.value for column, tree in trees.items()}
-    seen = [kept[each.column] for each in sensitive] if policy.sees_sensitive else []
-    seen += [kept[column] for column in entity]
-    promise = promise_of(policy, attributes, source, is_encoded=True, entity=entity[0] if entity else None)
-    watched = asked_of(policy, sensitive)
-    printing, whole = releasing(source, policy, attributes, kept)
-    columns = tuple(column for column in whole if column not in hidden)
-    conditions = promise.conditions(policy, watched)
+    """The query for a release of what is read.
+
+    `run` names the run, for whoever wants the core's report, and `key` the key of pseudonyms. `part` is a boolean
+    column, not among the source's own, that says which rows are released; the other rows only widen the domain that
+    grids, ranges and levels are computed from. `held` says where the rows of the first steps are kept. `with_hidden`
+    asks for the entity of each row even if it is not to be released.
+    """
+    policy = reading.policy
+    columns = Columns.of(reading)
+    promise = promise_of(reading, entity=columns.entity, is_encoded=True)
+    watched = asked_of(policy, reading.sensitive)
+    printing, every = releasing(reading, columns)
+    shown = tuple(column for column in every if column not in columns.hidden)
+    hidden = columns.hidden if with_hidden else ()
     ctes = [
-        *encoding(pseudonymized(source, policy, key, part), attributes, kept, seen, tuple(trees.values()), part),
-        Cte("guard", guard_sql(source, policy, attributes, kept, tuple(trees.values()), part)),
-        Cte("clustered", _clustered_sql(policy, attributes, sensitive, seen, run), materialized=True),
-        Cte("deals", render("pipeline/deals.sql"), materialized=True),
-        assigned(policy, attributes, kept, seen, part),
+        *encoding(reading, columns, pseudonymized(reading, key, part), part, held),
+        Cte("guard", guard_sql(reading, columns, part)),
+        Cte("clustered", _clustered_sql(reading, columns, run), materialized=True),
+        Cte("deals", render("steps/cluster/deals.sql"), materialized=True),
+        assigned(reading, columns, part),
         *printing,
         *promise.steps("released", watched),
     ]
-    return Plan(
-        sql=with_ctes(ctes, _release_sql(columns, conditions, len(watched))),
-        whole=with_ctes(ctes, _release_sql(whole, conditions, len(watched))) if hidden else None,
-        policy=policy,
-        source=source,
-        attributes=attributes,
-        columns=columns,
-        promise=promise,
+    conditions = promise.conditions(policy, watched)
+    release = _release_sql(reading, (*shown, *hidden), conditions, promise.proofs, len(watched))
+    return Plan(reading, with_ctes(ctes, release), shown, hidden, promise)
+
+
+def _clustered_sql(reading: Reading, columns: Columns, run: str | None) -> str:
+    policy, attributes = reading.policy, reading.attributes
+    trees = {tree.value: tree.rank for tree in columns.trees}
+    codes = comma(trees.get(column, f"{column}_code") for column in columns.seen)
+    return render(
+        "steps/cluster/clustered.sql",
+        request=literal(request_of(reading, run).json()),
+        counted="people" if policy.kind.counts == "people" else "rows",
+        ranks=comma(attribute.rank for attribute in attributes),
+        codes=f"cast([{codes}] as bigint[])",
     )
 
 
-def _clustered_sql(
-    policy: Policy,
-    attributes: tuple[Attribute, ...],
-    sensitive: tuple[Sensitive, ...],
-    seen: list[str],
-    run: str | None,
+def request_of(reading: Reading, run: str | None = None) -> Request:
+    """What a core is asked to do for this reading."""
+    policy = reading.policy
+    watched = reading.sensitive if policy.sees_sensitive else ()
+    distances = (
+        one.attribute.number if one.attribute is not None and policy.t is not None else one.distance for one in watched
+    )
+    return Request(
+        k=policy.k,
+        kinds=tuple(attribute.kind for attribute in reading.attributes),
+        weights=tuple(attribute.weight for attribute in reading.attributes),
+        method=policy.method,
+        parameters=dict(policy.parameters),
+        seed=policy.seed,
+        models=policy.models,
+        recursive_c=policy.recursive_c,
+        is_strict=policy.several == "strict",
+        sensitive=tuple(one.column for one in watched),
+        distances=tuple(distances),
+        entity=policy.entity,
+        is_linked=policy.linked,
+        row_price=1.0 if policy.row_price is None else policy.row_price,
+        row_order=_row_order(reading) if policy.linked else None,
+        has_population=policy.population is not None,
+        max_suppression=policy.max_suppression,
+        refine=policy.refine,
+        forming=policy.forming,
+        block_size=policy.block_size,
+        limits=tuple(attribute.limits for attribute in reading.attributes) if policy.limits else (),
+        names=tuple(attribute.column for attribute in reading.attributes) if policy.limits else (),
+        run=run,
+    )
+
+
+def _row_order(reading: Reading) -> int | None:
+    """The attribute that a person's rows are in order of: the one that is named, else the first date or timestamp."""
+    asked = reading.policy.row_order
+    for number, (column, attribute) in enumerate(zip(reading.policy.quasi, reading.attributes, strict=True)):
+        if fold(column) == fold(asked) if asked is not None else attribute.family in (DATE, TIMESTAMP):
+            return number
+    return None
+
+
+def _release_sql(
+    reading: Reading, columns: Sequence[str], conditions: list[str], proofs: Sequence[str], watched: int
 ) -> str:
-    trees = {each.attribute.value: each.attribute for each in sensitive if each.attribute is not None}
-    watched = sensitive if policy.sees_sensitive else ()
-    request = {
-        "method": policy.method,
-        "k": policy.k,
-        "models": policy.models,
-        "recursive_c": policy.recursive_c,
-        "is_strict": policy.several == "strict",
-        "sensitive": [each.column for each in watched],
-        "entity": policy.entity,
-        "distances": [
-            each.attribute.number if each.attribute and policy.t is not None else each.distance for each in watched
-        ],
-        "seed": policy.seed,
-        "has_population": policy.population is not None,
-        "max_suppression": policy.max_suppression,
-        "refine": policy.refine,
-        "block_size": policy.block_size,
-        "parameters": dict(policy.parameters),
-        "kinds": [attribute.kind for attribute in attributes],
-        "weights": [attribute.weight for attribute in attributes],
-        "run": run,
+    # As bytes and back: the collation that texts were compared with stays behind.
+    plain = {
+        column: f"decode(encode(released.{name(column)})) as {name(column)}"
+        for attribute in reading.attributes
+        if attribute.collation
+        for column in attribute.output
     }
     return render(
-        "pipeline/clustered.sql",
-        request=literal(json.dumps(request)),
-        counted="people" if policy.population is not None else "rows",
-        ranks=comma(attribute.rank for attribute in attributes),
-        codes=f"cast([{comma(trees[c].rank if c in trees else f'{c}_code' for c in seen)}] as bigint[])",
-    )
-
-
-def _release_sql(columns: Sequence[str], conditions: list[str], watched: int) -> str:
-    return render(
-        "pipeline/release.sql",
-        columns=comma(f"released.{name(column)}" for column in columns),
-        models="".join(f", model_{number}" for number in range(1, watched + 1)),
-        conditions="\n    ".join(conditions),
+        "steps/prove/release.sql",
+        columns=comma(plain.get(column, f"released.{name(column)}") for column in columns),
+        proofs=comma([*proofs, *(f"model_{number}" for number in range(1, watched + 1))]),
+        promise_holds="\n    ".join(["case", *conditions, "else true"]) + "\nend",
     )

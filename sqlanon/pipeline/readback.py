@@ -1,53 +1,64 @@
-"""How much of a table survived: its printed labels looked up in the hierarchies, as SQL.
+"""How much of a table survived: its released labels looked up in the hierarchies, as SQL.
 
-Nothing links a printed row to its source row. Where a measure is a sum over rows of something before minus something
+Nothing links a released row to its source row. Where a measure is a sum over rows of something before minus something
 after, the two sums are taken apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 
+from sqlanon.errors import SAID
+from sqlanon.families import DECIMAL, FLOAT, WHOLE, distance_sql
 from sqlanon.pipeline.attribute import Attribute
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import Cte, literal, name, render
 
 _NUMBER = r"-?(?:[0-9.]+(?:e[+-]?[0-9]+)?)"
 
 
+class Tolerance(Enum):
+    """How far a release may be from what its source is now."""
+
+    EXACT = "it is of these rows"
+    LACKING = "it may lack rows of the source: they count as suppressed"
+    OLDER = "the source has changed since: ranges need not end at a value, and labels nobody has any more are left out"
+
+
 def box_ctes(
-    source: Source,
-    attributes: tuple[Attribute, ...],
+    reading: Reading,
     release: str,
     kept: Sequence[str] = (),
+    tolerance: Tolerance = Tolerance.EXACT,
     represent: str = "closure",
-    lacking: Sequence[str] | None = None,
-    is_older: bool = False,
+    values: Sequence[str] = (),
 ) -> list[Cte]:
-    """Steps from a printed table to its classes and the ranks that each covers, as its labels say: `boxes`.
+    """Steps from a released table to its classes and the ranks that each covers, as its labels say: `boxes`.
 
-    With `lacking`, the kept columns' names, rows that the table lacks are in the class of suppressed ones. A label that
-    means nothing is an error; unless the release `is_older` than what the source is now, which may have lost values:
-    then ranges need not end at one, and a label that nobody has any more is left out.
+    `kept` are expressions over the release's columns and `values` the names among them by which rows that it lacks are
+    recognized. A label that means nothing is an error, unless the source has changed since.
     """
+    attributes = reading.attributes
     columns = [*(f"{_label(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
     known = attributes if represent == "closure" else ()
     printed = [Cte("printed", f"select {', '.join(columns)} from {release}")]
-    if lacking is not None:
-        printed = [Cte("printed_rows", printed[0].body), Cte("printed", _with_left_out(attributes, lacking))]
+    if tolerance is Tolerance.LACKING:
+        printed = [Cte("printed_rows", printed[0].body), Cte("printed", _with_left_out(attributes, values))]
+    is_older = tolerance is Tolerance.OLDER
     return [
         *printed,
-        *(cte for attribute in known for cte in _attribute_ctes(attribute, source, is_older)),
+        *(cte for attribute in known for cte in _attribute_ctes(attribute, reading.source, is_older)),
         Cte("boxes", _boxes_sql(known, label_names(attributes), is_suppressed_sql(attributes)), materialized=True),
     ]
 
 
 def _with_left_out(attributes: tuple[Attribute, ...], kept: Sequence[str]) -> str:
-    stars = ", ".join(f"'*' as {a.labels}" for a in attributes)
+    stars = [f"'*' as {a.labels}" for a in attributes]
     left_out = render(
-        "metrics/left_out.sql",
-        stars=stars,
-        values="".join(f"{column}, " for column in kept),
+        "steps/readback/left_out.sql",
+        columns=", ".join([*stars, *kept, "true as is_left_out"]),
         kept=", ".join(kept) or "1 as nothing",
     )
     return f"from printed_rows\nunion all\nfrom (\n{left_out}\n)"
@@ -57,12 +68,12 @@ def label_names(attributes: tuple[Attribute, ...]) -> str:
     return ", ".join(a.labels for a in attributes)
 
 
-def is_suppressed_sql(attributes: tuple[Attribute, ...]) -> str:
-    return " and ".join(f"coalesce({a.labels} = '*', false)" for a in attributes)
+def is_suppressed_sql(attributes: tuple[Attribute, ...], prefix: str = "") -> str:
+    return " and ".join(f"coalesce({prefix}{a.labels} = '*', false)" for a in attributes)
 
 
 def known(attribute: Attribute) -> str:
-    """The step with its printed labels and what each loses."""
+    """The step with its released labels and what each loses."""
     return f"known_{attribute.number}"
 
 
@@ -74,18 +85,18 @@ def counts(attribute: Attribute) -> str:
 def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> list[Cte]:
     fragments = {"domain": attribute.domain, "key": attribute.key(f"tuples.{attribute.value}")}
     unknown = (
-        f"Column '{attribute.column}' prints labels that are no value, range or node of '{source.shown}': "
+        f"Column '{attribute.column}' has labels that are not a value, range or node of '{source.shown}': "
         f"name its hierarchy, or the source that the table was made from."
     )
     return [
-        Cte(counts(attribute), render("metrics/counts.sql", **fragments), materialized=True),
+        Cte(counts(attribute), render("steps/readback/counts.sql", **fragments), materialized=True),
         Cte(
             known(attribute),
             render(
-                "metrics/known.sql",
+                "steps/readback/known.sql",
                 labels=f"({_labels_sql(attribute, is_older)})",
                 counts=counts(attribute),
-                unknown="false" if is_older else f"error({literal(unknown)})",
+                unknown="false" if is_older else f"error({literal(SAID + unknown)})",
             ),
             materialized=True,
         ),
@@ -93,7 +104,7 @@ def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> lis
 
 
 def _label(attribute: Attribute, represent: str) -> str:
-    """What is printed, as text: a pair of typed columns is the range that it stands for."""
+    """What is released, as text: a pair of typed columns is the range that it stands for."""
     first = name(attribute.output[0])
     if represent == "center" and attribute.is_range:
         return f"coalesce(cast({first} as varchar), '*')"
@@ -115,12 +126,12 @@ def _labels_sql(attribute: Attribute, is_older: bool) -> str:
         "domain": attribute.domain,
     }
     if not attribute.is_range:
-        return render("metrics/labels_nodes.sql", **fragments)
+        return render("steps/readback/read_nodes.sql", **fragments)
     if attribute.is_snapped:
         return _cells_sql(attribute, fragments)
     end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
     return render(
-        "metrics/labels_values.sql",
+        "steps/readback/read_values.sql",
         **fragments,
         pattern=literal(rf"^\[{end}{attribute.family.separator}{end}\]$"),
         first=_place(attribute, "first") if is_older else "cast(null as double)",
@@ -129,15 +140,19 @@ def _labels_sql(attribute: Attribute, is_older: bool) -> str:
 
 
 def _place(attribute: Attribute, end: str) -> str:
-    """Where the text of an end lies on the number line, as SQL."""
-    is_number = attribute.family.separator == "-"
-    return f"try_cast({end} as double)" if is_number else f"epoch(try_cast({end} as {attribute.type}))"
+    """How far the text of an end lies above the smallest value, as SQL: exact where the column's type can hold it."""
+    value, origin = f"try_cast({end} as {attribute.type})", "origin"
+    exact = distance_sql(attribute.type, value, origin)
+    if attribute.family not in (WHOLE, DECIMAL):
+        return exact if attribute.family is not FLOAT else f"try_cast({end} as double)"
+    number = f"try_cast({end} as double)"
+    return f"case when cast({value} as double) = {number} then {exact} else {number} - cast({origin} as double) end"
 
 
 def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
     end = rf"({_NUMBER}|-?inf)" if attribute.family.separator == "-" else "(.+)"
     return render(
-        "metrics/labels_cells.sql",
+        "steps/readback/read_cells.sql",
         **fragments,
         pattern=literal(rf"^\[{end}{attribute.family.separator}{end}[\])]$"),
         first=_place(attribute, "first_text"),
@@ -148,11 +163,15 @@ def _cells_sql(attribute: Attribute, fragments: Mapping[str, str]) -> str:
 def _boxes_sql(attributes: tuple[Attribute, ...], labels: str, is_suppressed: str) -> str:
     bounds = [f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}" for a in attributes]
     return render(
-        "metrics/boxes.sql",
+        "steps/readback/boxes.sql",
         bounds=", ".join(bounds) or "null as nothing",
         labels=labels,
         is_suppressed=is_suppressed,
-        joins="\n".join(
-            f"join {known(a)} on {known(a)}.label is not distinct from classes.{a.labels}" for a in attributes
-        ),
+        classes_with_ranks=with_ranks("classes", attributes),
     )
+
+
+def with_ranks(relation: str, attributes: Sequence[Attribute]) -> str:
+    """A relation with released labels, joined to the ranks that they cover; behind FROM."""
+    joins = (f"join {known(a)} on {known(a)}.label is not distinct from {relation}.{a.labels}" for a in attributes)
+    return "\n".join([relation, *joins])

@@ -27,14 +27,16 @@ class Source:
         """The column names as the catalog spells them."""
         return tuple(self.types)
 
-    def spelt(self, asked: Iterable[str]) -> list[str]:
+    def resolve_names(self, asked: Iterable[str]) -> list[str]:
         """The names as the catalog spells them; case folds as in DuckDB, an unknown name is an error."""
         by_folded = {fold(column): column for column in self.types}
         return [column if column in self.types else self._known(column, by_folded) for column in asked]
 
-    def among(self, population: Source, quasi: Iterable[str]) -> Source:
+    def with_population(self, population: Source, quasi: Iterable[str]) -> Source:
         """The source with its population, which must have its quasi-identifiers in columns of the same kind."""
-        for column, other in zip(self.spelt(quasi := tuple(quasi)), population.spelt(quasi), strict=True):
+        for column, other in zip(
+            self.resolve_names(quasi := tuple(quasi)), population.resolve_names(quasi), strict=True
+        ):
             mine, theirs = known_family(self.types[column]), known_family(population.types[other])
             if mine is not None and mine != theirs:
                 raise PolicyError(

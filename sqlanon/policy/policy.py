@@ -9,33 +9,42 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlanon.errors import PolicyError, did_you_mean, not_one_of
+from sqlanon.errors import PolicyError, did_you_mean, not_one_of, option
 from sqlanon.policy import toml, words
 from sqlanon.policy.grid import Width
+from sqlanon.policy.kinds import Kind, kind_of
 from sqlanon.policy.options import (
+    CHANGED,
     DEFAULT_METHOD,
     DELETED,
+    FAILED,
+    FORMING,
     MAX_SUPPRESSION,
-    MEASURES,
+    MOST_QUASI,
     PARAMETERS,
     RANGES,
     REPRESENTATIONS,
     ROLES,
+    ROW_PRICE,
+    UPDATED,
 )
 from sqlanon.policy.validation import (
     check_entity,
+    check_identity,
+    check_linked,
     check_method,
     check_models,
     check_population,
     column_names,
     grid_of,
+    limits_of,
     per_column,
     refuse_two_roles,
     whole_number,
 )
+from sqlanon.sqltext import fold
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
-from sqlanon.udfs.space.costs import PRIVATE
 
 
 @dataclass(frozen=True)
@@ -44,41 +53,65 @@ class Policy:
 
     Parameters
     ----------
-    quasi: the quasi-identifiers, generalized until every class of them holds k rows or more.
-    k: the smallest class that may be printed.
+    quasi: the quasi-identifiers, generalized until every class has at least k rows.
+    k: every class must have at least this many rows.
     method: the clustering method; `FROM anon.methods()` lists them with their parameters.
-    l: no sensitive value may hold more than 1/l of a class; any number from 1 up.
+    l: no sensitive value may take more than 1/l of a class; any number of 1 or more.
     distinct_l, entropy_l, recursive_l (with recursive_c): other diversities that every class must have.
     alpha: the largest share that a sensitive value may have in a class.
     t: how far the sensitive values of a class may be from the table's, by t_distance: 'equal', 'ordered' or
         'hierarchical'; by default by hierarchy where the column has one, in order for numbers and dates, else equal.
     basic_beta, enhanced_beta, delta: how much a sensitive value's share of a class may differ from that of the table.
-    several: with several sensitive columns, 'strict' keeps what is asked of each even from those who know the others,
-        'separate' looks at each by itself.
-    sensitive: columns released as they are, whose diversity within a class is measured.
-    entity: the column that tells whom a row is about, such as a patient's number: k, l and alpha then count people
-        instead of rows. It is released only if it has another role too.
-    keep: other columns released as they are; refused when nearly unique.
-    unsafe_keep: columns released as they are even if nearly unique.
-    hierarchies: column → hierarchy; a column not named takes the hierarchy of its own name, None asks for none.
+    several: with several sensitive columns, 'strict' also protects each from people who know the others; 'separate'
+        treats each column alone.
+    sensitive: columns released unchanged, whose diversity within a class is measured.
+    entity: the column that identifies a person, such as a patient number: k, l and alpha then count people instead of
+        rows. It is released only if it has another role too.
+    linked: group people by all of their rows: whoever knows every row of a person finds k people or more whose rows,
+        all together, look the same. Rows that nobody else has are dropped, at a price. k, l and alpha count the people
+        of such a group. Without it, k people are behind every single row, and several rows of a person together may
+        identify them.
+    row_price: with linked, the price of dropping a row, 1 by default: as much as a row loses that loses everything.
+    row_order: with linked, the quasi-identifier that a person's rows are in order of, such as the date of a visit; by
+        default the first date or timestamp, else the order of the quasi-identifiers.
+    keep: other columns released unchanged; refused if nearly unique.
+    unsafe_keep: columns released unchanged even if nearly unique, or if they look like identifiers.
+    hierarchies: column → hierarchy; a column not listed uses the hierarchy of its own name, None means none.
     weights: column → weight in the distances and losses (default 1).
     pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.
-    ranges: 'text' prints numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
+    ranges: 'text' releases numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
         with ends on a grid, which show no person's value.
     grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
-    represent: 'closure' prints what covers a class, 'center' its mean, median or most frequent value.
-    population: a table or query of everybody who might be in the source, with the same quasi-identifiers as they are.
-        k then counts the people of the population whom a printed class covers (k-map), rather than its rows.
-    max_suppression: the share of the rows that may be suppressed where others then lose less; none if not given, but
-        datafly then suppresses up to k rows, as its paper does. Suppressed rows print * everywhere; where they are
-        fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
-    refine: polish the method's groups by a search for less loss; `auto` does so by itself.
+    limits: column → {'finest': ..., 'coarsest': ...}, or one value for a fixed level: the levels of its hierarchy (0 is
+        the value itself) that may be released, or for numbers without one the widths of intervals, for dates 'month',
+        'year' and so on. Rows that cannot keep them are suppressed within max_suppression, or an error says which
+        limit is in the way. With all levels fixed it is the same transformation for next year's table.
+    represent: 'closure' releases what covers a class, 'center' its mean, median or most frequent value.
+    population: a table or query of everybody who might be in the source, with the same quasi-identifiers as raw
+        values. k then counts the people of the population whom a released class covers (k-map), not its rows.
+    max_suppression: the share of the rows that may be suppressed if that reduces the overall loss; none if not given,
+        except that datafly then suppresses up to k rows, as its paper does. Suppressed rows have * everywhere; if they
+        are fewer than k or break a model, they are left out of the release. Both count as lost in every measure.
+    refine: improve the method's groups by a search for less loss; `auto` always does so.
+    forming: 'free' lets the method look at sensitive values to keep the models; 'blind' hides them from it, so that the
+        way in which classes were formed tells next to nothing about them, at the price of wider classes.
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
-    seed: the same seed gives the same groups.
-    deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes their rows out of a view once
-        k or more of a class have left and k or more, or none, stay; 'hold' leaves them.
-    strict: refuse a release that, put together with the stored ones of the same source, leaves somebody among fewer
-        than k; otherwise that is only warned about.
+    seed: the same seed gives the same groups. Without one, groups that depend on sensitive values are drawn by a secret
+        seed that nobody keeps, others by seed 0. Whoever knows the seed of a release with models can check guesses.
+    identity: the columns that identify a person, such as a patient number, with one row per person. REFRESH recognizes
+        people by a salted digest of them, also when other columns change. They are never released.
+    deleted: what REFRESH does with people whom the source no longer has: 'withdraw' takes a cohort out of a view when
+        nobody of it is left, and parts off those who left where every part of that size would keep k and the models;
+        'hold' leaves them.
+    changed: what REFRESH does when quasi-identifiers change: 'follow' gives whole cohorts the labels of their present
+        members, 'keep' leaves labels as they were. Without an identity, 'never' vows that rows do not change.
+    updated: what REFRESH does when sensitive values change: 'keep' releases the values of the first time.
+    batch: REFRESH adds new people once there are this many; by default so many that they keep l with a chance of 99%.
+    failed: what REFRESH does with new people who break a model all together: 'leave_out' never releases them, 'blank'
+        releases them with NULL in every sensitive column.
+    row_weight: release a column row_weight, the share of the people of a row's cohort who are still in the source.
+    strict: refuse a release that breaks k when combined with the stored releases of the same source; otherwise there is
+        only a warning.
     parameters: the method's own parameters, such as beta.
     """
 
@@ -99,6 +132,9 @@ class Policy:
     method: str = DEFAULT_METHOD
     sensitive: tuple[str, ...] = ()
     entity: str | None = None
+    linked: bool = False
+    row_price: float | None = None
+    row_order: str | None = None
     keep: tuple[str, ...] = ()
     unsafe_keep: tuple[str, ...] = ()
     pseudonymize: tuple[str, ...] = ()
@@ -106,13 +142,21 @@ class Policy:
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "text"
     grid: Mapping[str, Width] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
     represent: str = "closure"
     population: str | None = None
     max_suppression: float | None = None
     refine: bool = False
+    forming: str = "free"
     block_size: int | None = None
-    seed: int = 0
+    seed: int | None = None
+    identity: tuple[str, ...] = ()
     deleted: str = "withdraw"
+    changed: str = "follow"
+    updated: str = "keep"
+    batch: int | None = None
+    failed: str = "leave_out"
+    row_weight: bool = False
     strict: bool = False
     parameters: Mapping[str, float | str | None] = field(default_factory=dict)
 
@@ -120,24 +164,29 @@ class Policy:
         for role in ROLES:
             object.__setattr__(self, role, column_names(role, getattr(self, role)))
         object.__setattr__(self, "k", whole_number("k", self.k, 2))
-        object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
-        if not self.quasi:
-            raise PolicyError("quasi is empty: name the columns that could identify a person, quasi = ['age', 'zip']")
+        if self.seed is not None:
+            object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
+        self._check_quasi()
         refuse_two_roles(self)
         check_entity(self)
+        object.__setattr__(self, "identity", column_names("identity", self.identity))
+        check_identity(self)
         if not isinstance(self.method, str) or self.method.lower() not in METHODS:
             raise PolicyError(not_one_of("method", str(self.method), METHODS))
         object.__setattr__(self, "method", self.method.lower())
         if self.ranges not in RANGES:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
-        for switch in ("refine", "strict"):
+        for switch in ("refine", "strict", "linked", "row_weight"):
             if not isinstance(getattr(self, switch), bool):
                 raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
-        object.__setattr__(self, "deleted", DELETED.check(self.deleted))
+        for choice in (DELETED, CHANGED, UPDATED, FAILED, FORMING):
+            object.__setattr__(self, choice.name, choice.check(getattr(self, choice.name)))
+        if self.batch is not None:
+            object.__setattr__(self, "batch", whole_number("batch", self.batch, 1))
         if self.block_size is not None:
             object.__setattr__(self, "block_size", whole_number("block_size", self.block_size, 100))
             if METHODS[self.method].block_size is None:
-                raise PolicyError(f"block_size is no option of {self.method}, which looks at the whole table at once")
+                raise PolicyError(f"block_size does not apply to {self.method}, which always reads the whole table")
         if self.represent not in REPRESENTATIONS:
             raise PolicyError(not_one_of("represent option", str(self.represent), REPRESENTATIONS))
         for parameter in self.parameters:
@@ -145,18 +194,37 @@ class Policy:
             if owners and self.method not in owners:
                 listed = ", ".join(owners)
                 raise PolicyError(
-                    f"'{parameter}' is an option of {listed}, not of {self.method}: method = '{owners[0]}'"
+                    f"'{parameter}' is an option of {listed}, not of {self.method}: {option('method', owners[0])}"
                 )
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
         object.__setattr__(self, "max_suppression", MAX_SUPPRESSION.check(self.max_suppression))
         check_models(self)
         check_method(self)
         check_population(self)
+        object.__setattr__(self, "row_price", ROW_PRICE.check(self.row_price))
+        check_linked(self)
         bound = per_column(self, "hierarchies", self.hierarchies, self.sensitive)
         bound = {column: None if given is False else given for column, given in bound.items()}  # TOML has no null
         object.__setattr__(self, "hierarchies", bound)
         object.__setattr__(self, "weights", per_column(self, "weights", self.weights))
         object.__setattr__(self, "grid", grid_of(self))
+        object.__setattr__(self, "limits", limits_of(self))
+        self._check_mappings()
+        for mapping in ("hierarchies", "weights", "grid", "limits", "parameters"):
+            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
+
+    def _check_quasi(self) -> None:
+        if not self.quasi:
+            raise PolicyError(
+                f"quasi is empty: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+            )
+        if len(self.quasi) > MOST_QUASI:
+            raise PolicyError(
+                f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: so many together leave next to "
+                "nothing of a table. Name those that others can know"
+            )
+
+    def _check_mappings(self) -> None:
         for column, hierarchy in self.hierarchies.items():
             if hierarchy is not None and not isinstance(hierarchy, str):
                 raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
@@ -164,17 +232,29 @@ class Policy:
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
                 raise PolicyError(f"weights: '{column}' must have a number above 0")
 
-        for mapping in ("hierarchies", "weights", "grid", "parameters"):
-            object.__setattr__(self, mapping, MappingProxyType(dict(getattr(self, mapping))))
+    @property
+    def kind(self) -> Kind:
+        """What kind of release it asks for."""
+        return kind_of(self.method, self.population, self.entity, self.linked)
+
+    @property
+    def may_drop(self) -> bool:
+        """May rows of the source be left out of the release?"""
+        return self.max_suppression is not None or self.kind.drops_rows
+
+    @property
+    def ties_rows(self) -> bool:
+        """Is the entity released, if only as a pseudonym, so that everybody sees which rows are one person's?"""
+        return self.entity is not None and fold(self.entity) in map(fold, (*self.pseudonymize, *self.keep))
 
     @property
     def sees_sensitive(self) -> bool:
         """Must the core see sensitive values?"""
-        return bool(self.models) or any(self.parameters.get(option) in PRIVATE for option in MEASURES)
+        return bool(self.models) or METHODS[self.method].sees_sensitive(self.parameters)
 
     @property
     def models(self) -> dict[str, float]:
-        """What is asked of the sensitive columns, by the names of the options."""
+        """What is required of the sensitive columns, by the names of the options."""
         return {model: getattr(self, model) for model in MODELS if getattr(self, model) is not None}
 
     @classmethod
@@ -182,19 +262,22 @@ class Policy:
         """A policy from flat options, as SQL, statements, TOML and Python all give them. None means not given."""
         given: dict[str, Any] = {}
         parameters: dict[str, Any] = {}
-        for option, value in options.items():
-            folded = option.lower()
+        for given_name, value in options.items():
+            folded = given_name.lower()
             if folded not in OPTIONS and folded not in PARAMETERS:
                 everything = [*OPTIONS, *PARAMETERS]
                 raise PolicyError(
-                    f"Unknown option '{option}' (options: {', '.join(everything)}).{did_you_mean(option, everything)}"
+                    f"Unknown option '{given_name}' (options: {', '.join(everything)})."
+                    f"{did_you_mean(given_name, everything)}"
                 )
             if value is not None:
                 if folded in given or folded in parameters:
                     raise PolicyError(f"Option '{folded}' is given twice")
                 (given if folded in OPTIONS else parameters)[folded] = value
         if "quasi" not in given:
-            raise PolicyError("quasi is missing: name the columns that could identify a person, quasi = ['age', 'zip']")
+            raise PolicyError(
+                f"quasi is missing: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+            )
         return cls(**given, parameters=parameters)
 
     def options(self) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option, option_name
 from sqlanon.policy.grid import Width, width_of
-from sqlanon.policy.options import ASKED, MEASURES, ROLES
+from sqlanon.policy.limits import Limit, limit_of
+from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES, ROW_WEIGHT_COLUMN
 from sqlanon.sqltext import fold
+from sqlanon.udfs.method import MEASURES
 from sqlanon.udfs.methods import METHODS
 
 if TYPE_CHECKING:
@@ -17,8 +20,11 @@ if TYPE_CHECKING:
 
 
 def column_names(role: str, given: Any) -> tuple[str, ...]:
-    """A role's column names, each once whatever its case."""
-    listed = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    """A role's column names, each once whatever its case. One text may name several: age,sex. Double quotes protect a
+    comma, and so does a list."""
+    if isinstance(given, str):
+        given = [part.strip() for part in next(csv.reader([given], skipinitialspace=True), []) if part.strip()]
+    listed = tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(column, str) for column in listed):
         raise PolicyError(f"{role} must be a list of column names")
     seen: dict[str, str] = {}
@@ -42,72 +48,129 @@ def whole_number(option: str, value: Any, low: int) -> int:
 
 
 def check_entity(policy: Policy) -> None:
-    """Somebody's number is no quasi-identifier and no secret about them."""
+    """A person's number is not a quasi-identifier, and not sensitive."""
     if policy.entity is None:
         return
     if not isinstance(policy.entity, str):
-        raise PolicyError("entity must be a column's name: entity = 'patient_id'")
+        raise PolicyError(f"entity must be a column's name: {option('entity', 'patient_id')}")
     for role in ("quasi", "sensitive"):
         if fold(policy.entity) in map(fold, getattr(policy, role)):
             raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {role}")
 
 
+def check_linked(policy: Policy) -> None:
+    """What can be asked where people are grouped by all of their rows."""
+    if not policy.linked:
+        given = [option for option in ("row_price", "row_order") if getattr(policy, option) is not None]
+        if given:
+            raise PolicyError(f"{given[0]} needs linked = true")
+        return
+    if policy.entity is None:
+        raise PolicyError("linked needs an entity, the column that identifies a person: entity = 'patient_id'")
+    refused = {
+        f"method = '{policy.method}'": policy.method != DEFAULT_METHOD,
+        "refine": policy.refine,
+        "max_suppression": policy.max_suppression is not None,
+        "represent = 'center'": policy.represent == "center",
+        "time_budget": policy.parameters.get("time_budget") is not None,
+        "objective": policy.parameters.get("objective") != METHODS[DEFAULT_METHOD].check({})["objective"],
+    }
+    for other, is_given in refused.items():
+        if is_given:
+            raise PolicyError(
+                f"linked cannot be combined with {other}: it groups people by a method of its own, and row_price says "
+                f"what dropping a row may cost"
+            )
+    if policy.row_order is None:
+        return
+    if not isinstance(policy.row_order, str) or fold(policy.row_order) not in map(fold, policy.quasi):
+        raise PolicyError(
+            f"row_order is {policy.row_order!r}; it must be one of the quasi-identifiers ({', '.join(policy.quasi)})"
+        )
+
+
+def check_identity(policy: Policy) -> None:
+    """What identifies a person is never released, unless as a pseudonym."""
+    for role in ("quasi", "sensitive", "keep", "unsafe_keep"):
+        named = {fold(column) for column in getattr(policy, role)}
+        for column in policy.identity:
+            if fold(column) in named:
+                raise PolicyError(f"'{column}' is in identity, which is never released, so it cannot be in {role}")
+    if policy.identity and policy.changed == "never":
+        raise PolicyError("changed = 'never' is for views without an identity; leave one of the two out")
+    if policy.row_weight:
+        for column in (column for role in ROLES for column in getattr(policy, role)):
+            if fold(column) == ROW_WEIGHT_COLUMN:
+                raise PolicyError(f"row_weight would release two columns called '{column}'; rename it in the source")
+
+
 def check_models(policy: Policy) -> None:
-    """What is asked of sensitive columns: values in their ranges, and a column to ask it of."""
-    for option in ASKED:
-        object.__setattr__(policy, option.name, option.check(getattr(policy, option.name)))
+    """What is required of sensitive columns: values in their ranges, and a column to ask it of."""
+    for asked in ASKED:
+        object.__setattr__(policy, asked.name, asked.check(getattr(policy, asked.name)))
     if (policy.recursive_l is None) != (policy.recursive_c is None):
-        raise PolicyError("recursive_l and recursive_c go together: recursive_l = 3, recursive_c = 2")
+        raise PolicyError(
+            f"recursive_l and recursive_c go together: {option('recursive_l', 3)} and {option('recursive_c', 2)}"
+        )
     if policy.sees_sensitive and not policy.sensitive:
-        given = (f"{option} = '{policy.parameters[option]}'" for option in MEASURES if option in policy.parameters)
+        given = (option(measure, policy.parameters[measure]) for measure in MEASURES if measure in policy.parameters)
         what = next(iter(policy.models), None) or next(given)
-        raise PolicyError(f"{what} needs a sensitive column: sensitive = ['diagnosis']")
+        raise PolicyError(f"{what} needs a sensitive column: {option('sensitive', ['diagnosis'])}")
 
 
 def check_method(policy: Policy) -> None:
-    """What the methods that print no classes of k equal rows cannot do."""
+    """What the methods that do not make classes of k equal rows cannot do."""
     method = METHODS[policy.method]
     if policy.entity is not None and not method.is_homogeneous:
-        raise PolicyError(f"entity is no option of {method.name}, which promises nothing of people with several rows")
+        raise PolicyError(
+            f"entity does not apply to {method.name}, which promises nothing about people with several rows"
+        )
     if method.is_exact:
         if len(policy.sensitive) != 1:
             raise PolicyError(
-                f"{method.name} parts one sensitive column from the others, and {len(policy.sensitive)} are named: "
-                f"sensitive = ['diagnosis']"
+                f"{method.name} needs exactly one sensitive column, such as {option('sensitive', ['diagnosis'])}; "
+                f"{len(policy.sensitive)} are named"
             )
         if policy.l is None or policy.l < 2 or policy.l != int(policy.l):
-            raise PolicyError(f"{method.name} needs a whole l of 2 or more, the values that a person may have: l = 2")
+            raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as {option('l', 2)}")
         if others := [model for model in policy.models if model != "l"]:
-            raise PolicyError(f"{method.name} keeps l and no other model: leave {', '.join(others)} out")
+            raise PolicyError(f"{method.name} enforces l and no other model. Leave out {', '.join(others)}")
         if policy.ranges != "text":
-            raise PolicyError(f"ranges is no option of {method.name}, which prints values as they are")
+            raise PolicyError(f"ranges does not apply to {method.name}, which releases values unchanged")
     elif not method.is_homogeneous and policy.sees_sensitive:
         raise PolicyError(
-            f"{method.name} promises nothing of sensitive values: leave l and its like out, or choose another method"
+            f"{method.name} promises nothing about sensitive values. Leave out l and similar options, or choose "
+            f"another method"
         )
+    if policy.forming == "blind" and (method.suppresses or not method.is_homogeneous):
+        raise PolicyError(
+            f"forming = 'blind' does not apply to {method.name}, whose groups cannot be joined afterwards"
+        )
+    if policy.forming == "blind" and method.sees_sensitive(policy.parameters):
+        raise PolicyError("forming = 'blind' cannot be combined with a measure that uses sensitive values (pmi, wmi)")
     if method.draws_in_secret and policy.represent != "closure":
-        raise PolicyError(f"represent is no option of {method.name}, which has no classes to take the centre of")
+        raise PolicyError(f"represent does not apply to {method.name}, which has no classes with a center")
     if method.draws_in_secret and policy.max_suppression is not None:
-        raise PolicyError(f"max_suppression is no option of {method.name}, which prints every row")
+        raise PolicyError(f"max_suppression does not apply to {method.name}, which releases every row")
     if method.draws_in_secret and policy.refine:
-        raise PolicyError(f"refine is no option of {method.name}, whose groups are not those that it refines")
+        raise PolicyError(f"refine does not apply to {method.name}, which does not make groups that can be refined")
 
 
 def check_population(policy: Policy) -> None:
-    """What does not go with k-map, where classes may be single rows."""
+    """What cannot be combined with k-map, where classes may be single rows."""
     if policy.population is None:
         return
     if not isinstance(policy.population, str) or not policy.population.strip():
         raise PolicyError(f"population is {policy.population!r}; it must be a table's name or a query")
     refused = {
-        "method": METHODS[policy.method].draws_in_secret and f"method = '{policy.method}'",
-        "models": policy.sees_sensitive and "what is asked of sensitive columns",
+        "method": METHODS[policy.method].draws_in_secret and option("method", policy.method),
+        "models": policy.sees_sensitive and "a model of sensitive columns",
         "max_suppression": policy.max_suppression is not None and "max_suppression",
         "entity": policy.entity is not None and "entity",
-        "represent": policy.represent == "center" and "represent = 'center'",
+        "represent": policy.represent == "center" and option("represent", "center"),
     }
     if given := [what for what in refused.values() if what]:
-        raise PolicyError(f"population does not go with {given[0]}: its classes hold k people, but may be single rows")
+        raise PolicyError(f"population cannot be combined with {given[0]}, because a class may be a single row")
 
 
 def refuse_two_roles(policy: Policy) -> None:
@@ -120,14 +183,29 @@ def refuse_two_roles(policy: Policy) -> None:
 
 def grid_of(policy: Policy) -> dict[str, Width]:
     if policy.ranges == "snapped" and policy.represent == "center":
-        raise PolicyError("ranges = 'snapped' prints no centres: leave represent = 'center' out")
+        raise PolicyError(f"{option('ranges', 'snapped')} cannot be combined with {option('represent', 'center')}")
     if policy.grid and policy.ranges != "snapped":
-        raise PolicyError("grid is for ranges = 'snapped'")
+        raise PolicyError(f"grid needs {option('ranges', 'snapped')}")
     return {column: width_of(column, width) for column, width in per_column(policy, "grid", policy.grid).items()}
 
 
+def limits_of(policy: Policy) -> dict[str, Limit]:
+    limits = per_column(policy, "limits", policy.limits)
+    method = METHODS[policy.method]
+    refused = {
+        "method": (method.is_exact or not method.is_homogeneous) and option("method", policy.method),
+        "population": policy.population is not None and option_name("population"),
+        "represent": policy.represent == "center" and option("represent", "center"),
+        "entity": policy.entity is not None and option_name("entity"),
+        "grid": any(column in policy.grid for column in limits) and option_name("grid"),
+    }
+    if limits and (given := [what for what in refused.values() if what]):
+        raise PolicyError(f"{option_name('limits')} cannot be combined with {given[0]}")
+    return {column: limit_of(column, limit) for column, limit in limits.items()}
+
+
 def per_column(policy: Policy, option: str, given: Any, others: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A mapping by quasi-identifier, or one of some others, its keys spelt as there."""
+    """A mapping by quasi-identifier, or one of some others, its keys spelled as there."""
     if not isinstance(given, Mapping):
         raise PolicyError(f"{option} must map columns to values, such as {{'zip': ...}}")
     spelt = {fold(column): column for column in (*policy.quasi, *others)}

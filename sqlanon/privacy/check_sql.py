@@ -10,21 +10,9 @@ from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import literal, name, render
 from sqlanon.udfs.models import MODELS
 
-MACROS = {
-    "distinct_l": "distinct_l_diversity",
-    "entropy_l": "entropy_l_diversity",
-    "recursive_l": "recursive_l_diversity",
-    "alpha": "alpha",
-    "t": "t_closeness",
-    "basic_beta": "basic_beta_likeness",
-    "enhanced_beta": "enhanced_beta_likeness",
-    "delta": "delta_disclosure",
-}
-"""The check macros by the models that they verify."""
-
 
 @dataclass(frozen=True)
-class Proof:
+class Verified:
     """One thing that was verified: its model, the column it is about, what holds, what was asked, SQL that shows it.
 
     `reached` is None in a table without rows.
@@ -43,12 +31,16 @@ class Proof:
         return self.model.replace("_", " ")
 
 
-def check_k(relation: str, printed: Sequence[str], entity: str | None) -> str:
-    """SQL that says what the smallest class of a table is."""
+def check_k(relation: str, printed: Sequence[str], entity: str | None, is_linked: bool = False) -> str:
+    """SQL that says what the smallest class of a table is, or how many people share the rarest set of rows."""
+    if entity is not None and is_linked:
+        fields = ", ".join(f"q{number} := {plain_names([column])}" for number, column in enumerate(printed, 1))
+        parts = {"fields": fields, "entity": plain_names([entity])}
+        return render("steps/report/check_k_linked.sql", relation=relation, **parts)
     if entity is not None:
         parts = {"printed": plain_names(printed), "entity": plain_names([entity])}
-        return render("report/check_k_people.sql", relation=relation, **parts)
-    return render("report/check_k.sql", relation=relation, printed=plain_names(printed))
+        return render("steps/report/check_k_people.sql", relation=relation, **parts)
+    return render("steps/report/check_k.sql", relation=relation, printed=plain_names(printed))
 
 
 def check_model(
@@ -66,9 +58,9 @@ def check_model(
     if entity is not None and MODELS[model].counts_people:
         answer = "min(n / most) AS l" if model == "l" else "max(most / n) AS alpha"
         counted = {"answer": answer, "entity": plain_names([entity])}
-        return render("report/check_l_people.sql", relation=relation, **parts, **counted)
+        return render("steps/report/check_l_people.sql", relation=relation, **parts, **counted)
     if model == "l":
-        return render("report/check_l.sql", relation=relation, **parts)
+        return render("steps/report/check_l.sql", relation=relation, **parts)
     more = f", {policy.recursive_c!r}" if model == "recursive_l" else ""
     if model == "t" and sensitive.distance != "equal":
         more = f", distance := {literal(sensitive.distance)}"
@@ -76,7 +68,8 @@ def check_model(
             if not tree.is_stored or tree.hierarchy is None:
                 return None  # the macro reads stored hierarchies
             more += f", hierarchy := {literal(tree.hierarchy.name)}"
-    return f"SELECT anon.{MACROS[model]}({literal(table)}, {literal(classes)}, {literal(sensitive.column)}{more});"
+    macro = MODELS[model].check.macro
+    return f"SELECT anon.{macro}({literal(table)}, {literal(classes)}, {literal(sensitive.column)}{more});"
 
 
 def plain_names(columns: Sequence[str]) -> str:

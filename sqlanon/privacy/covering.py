@@ -9,72 +9,72 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
-from sqlanon.engine.names import resolve
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.engine.session import Session
 from sqlanon.errors import DataError, PolicyError
-from sqlanon.pipeline.attribute import Attribute, attributes_of
-from sqlanon.pipeline.encode import encoding_ctes
-from sqlanon.pipeline.readback import box_ctes
+from sqlanon.pipeline.attribute import Attribute
+from sqlanon.pipeline.encode import Held, measured_encoding, with_domains
+from sqlanon.pipeline.readback import Tolerance, box_ctes, known, with_ranks
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import name, render, with_ctes
-from sqlanon.udfs.methods import METHODS
 
 CELLS = 4_000_000
 """How many pairs of a tuple and a class are compared at a time."""
 FOLDED = 256
-"""How many different values of what is released as it is are told apart at most; more share numbers."""
+"""How many different values of what is released unchanged are distinguished at most; more share numbers."""
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Target:
+class Printed:
     """A table to attack, what it was made from and how."""
 
     relation: str
     shown: str
     source: str
     policy: Policy
-    is_older: bool = False
-    """May the source have changed since? Then labels that nobody has any more are left out."""
+    tolerance: Tolerance = Tolerance.EXACT
+    """How far the release may be from what its source is now."""
 
 
 def covers(policy: Policy) -> bool:
     """Do its labels cover the values that they stand for?"""
-    return policy.represent == "closure" and not METHODS[policy.method].is_exact
+    return policy.represent == "closure" and not policy.kind.prints_exact
 
 
-class View:
-    """A release as numbers: for each printed row the ranks that it covers, for each person of the source their ranks.
+class Covering:
+    """A release as numbers: for each released row the ranks that it covers, for each person of the source their ranks.
 
     Values of kept columns are hashes of their text, so that those of the source and of any release compare; pseudonyms
     are compared between releases alone.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, target: Target) -> None:
-        if not covers(target.policy):
+    def __init__(self, catalog: Catalog, target: Printed, reading: Reading | None = None, held: Held | None = None):
+        """Read the release and its source, or what was read of it already; `held` says where it is kept."""
+        policy = target.policy
+        if not covers(policy):
             raise PolicyError(
-                f"'{target.shown}' prints centres or exact values: attacks are for releases whose labels cover values"
+                f"'{target.shown}' releases centers or exact values. Attacks need a release whose labels cover values"
             )
-        if target.policy.population is not None:
-            raise PolicyError(
-                f"'{target.shown}' is a k-map: it hides people among its population, and attacks know the source"
-            )
-        anon = anon_schema(con)
-        self.target, self.policy = target, target.policy
-        self.source: Source = resolve(con, target.source)
-        self.attributes: tuple[Attribute, ...] = attributes_of(self.source, self.policy, hierarchies(con, anon), anon)
+        if policy.kind.unattackable is not None:
+            raise PolicyError(policy.kind.unattackable.format(target.shown))
+        self.target, self.policy = target, policy
+        self.reading = reading or catalog.read(target.source, policy)
+        self.source: Source = self.reading.source
+        self.attributes: tuple[Attribute, ...] = self.reading.attributes
         roles = (self.policy.sensitive, self.policy.keep, self.policy.unsafe_keep)
-        self.sensitive, *others = (self.source.spelt(role) for role in roles)
+        self.sensitive, *others = (self.source.resolve_names(role) for role in roles)
         self.kept = [*self.sensitive, *itertools.chain(*others)]
-        self.pseudonyms = self.source.spelt(self.policy.pseudonymize)
-        people, printed = self._read(con)
+        self.pseudonyms = self.source.resolve_names(self.policy.pseudonymize)
+        self.entity: str | None = next(iter(self.source.resolve_names([policy.entity] if policy.entity else [])), None)
+        people, printed = self._read(catalog.con, held)
+        self.who = people.get("who")
         self.ranks = np.column_stack([people[a.rank] for a in self.attributes]).astype(np.int64)
         self.lo = np.column_stack([printed[a.lo] for a in self.attributes]).astype(np.int64)
         self.hi = np.column_stack([printed[a.hi] for a in self.attributes]).astype(np.int64)
@@ -85,43 +85,37 @@ class View:
         if not len(self.ranks) or not len(self.lo):
             raise DataError(f"'{target.shown}' or its source has no rows: there is nothing to attack")
 
-    def _read(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _read(self, con: Session, held: Held | None) -> tuple[dict[str, Any], dict[str, Any]]:
         columns = [*self.kept, *self.pseudonyms]
         hashes = [f"hash(cast({name(column)} as varchar)) as y{n}" for n, column in enumerate(columns, 1)]
         of_people = [f"y{number}" for number in range(1, len(self.kept) + 1)]
         of_rows = [f"y{number}" for number in range(1, len(columns) + 1)]
         place = "row_number() over () as place"
-        encoding = encoding_ctes(self.source, self.attributes, [place, *hashes[: len(self.kept)]])
-        is_older, relation = self.target.is_older, self.target.relation
-        boxes = box_ctes(self.source, self.attributes, relation, [place, *hashes], is_older=is_older)
+        who = [] if self.entity is None else [f"hash(cast({name(self.entity)} as varchar)) as who"]
+        encoding = measured_encoding(self.reading, [place, *hashes[: len(self.kept)], *who], held)
+        boxes = box_ctes(self.reading, self.target.relation, [place, *hashes], self.target.tolerance)
         ranks = [f"coalesce({a.domain}.rank, -1) as {a.rank}" for a in self.attributes]
         people = render(
-            "risk/people.sql",
-            columns=", ".join([*ranks, *of_people]),
-            joins="\n".join(
-                f"left join {a.domain} on {a.domain}.value is not distinct from {a.key('source.' + a.value)}"
-                for a in self.attributes
-            ),
+            "steps/risk/people_as_ranks.sql",
+            columns=", ".join([*ranks, *of_people, *(["who"] if who else [])]),
+            source_with_ranks=with_domains("source", self.attributes),
         )
         ends = [
-            f"known_{a.number}.lo as {a.lo}, known_{a.number}.hi as {a.hi}, "
-            f"known_{a.number}.label is distinct from '*' as has_ends{a.number}"
+            f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}, "
+            f"{known(a)}.label is distinct from '*' as has_ends{a.number}"
             for a in self.attributes
         ]
         rows = render(
-            "risk/covered.sql",
+            "steps/risk/covered.sql",
             columns=", ".join([*ends, *of_rows]),
-            joins="\n".join(
-                f"join known_{a.number} on known_{a.number}.label is not distinct from printed.{a.labels}"
-                for a in self.attributes
-            ),
+            printed_with_ranks=with_ranks("printed", self.attributes),
         )
         return (
             con.execute(with_ctes(encoding, people)).fetchnumpy(),
             con.execute(with_ctes([*encoding, *boxes], rows)).fetchnumpy(),
         )
 
-    def only(self, people: Codes) -> View:
+    def only(self, people: Codes) -> Covering:
         """The same release, and of the source these people alone."""
         fewer = copy.copy(self)
         for computed in ("tuples", "rows_of_people"):
@@ -138,7 +132,7 @@ class View:
 
     @cached_property
     def classes(self) -> tuple[Codes, Codes, Codes, Codes]:
-        """The printed classes: their smallest and largest ranks, which of them each row is in, and their rows."""
+        """The released classes: their smallest and largest ranks, which of them each row is in, and their rows."""
         ends, which, rows = np.unique(np.hstack([self.lo, self.hi]), axis=0, return_inverse=True, return_counts=True)
         width = self.lo.shape[1]
         return ends[:, :width], ends[:, width:], which.reshape(-1), rows
@@ -191,15 +185,15 @@ def together(columns: Sequence[Any], length: int) -> Any:
     return mixed
 
 
-def left_of(views: Sequence[View], columns: Sequence[str]) -> Floats:
+def left_of(coverings: Sequence[Covering], columns: Sequence[str]) -> Floats:
     """For each person and each value of some kept columns, how many rows may be theirs in all of these releases.
 
     A person is in all of them with the same kept values, so no more rows can be theirs than each has of a value.
     Folding values into fewer numbers leaves more rows, so that what is found here can be done.
     """
-    mixed = [together([view.of_rows[column] for column in columns], len(view.lo)) for view in views]
+    mixed = [together([view.of_rows[column] for column in columns], len(view.lo)) for view in coverings]
     codes, values = coded(*mixed)
-    left = views[0].candidates(codes[0], values)
-    for view, of_rows in zip(views[1:], codes[1:], strict=True):
+    left = coverings[0].candidates(codes[0], values)
+    for view, of_rows in zip(coverings[1:], codes[1:], strict=True):
         np.minimum(left, view.candidates(of_rows, values), out=left)
     return left

@@ -1,20 +1,16 @@
-"""Proving a release on what is printed."""
+"""Proving a release on what is released."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import run
-from sqlanon.errors import BrokenPromiseError
+from sqlanon.errors import BrokenPromiseError, in_words, option
 from sqlanon.pipeline.models import asked_of, homogeneous_sql, sensitive_of
-from sqlanon.pipeline.promises import GROUP, Promise, listed_sql
+from sqlanon.pipeline.promises import GROUP, TIED, Promise, listed_sql
+from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import fold, literal
 from sqlanon.sqltext import name as quoted
@@ -22,53 +18,63 @@ from sqlanon.sqltext import name as quoted
 log = logging.getLogger("sqlanon")
 
 
-def prove(con: duckdb.DuckDBPyConnection, relation: str, promise: Promise, policy: Policy) -> dict[str, Any]:
-    """What holds of a printed relation; BrokenPromiseError if that is less than the policy asks for."""
-    ((smallest, classes, rows),) = run(con, promise.proof(relation))
+def prove(catalog: Catalog, relation: str, promise: Promise, policy: Policy) -> Proof:
+    """What holds of a released relation; BrokenPromiseError if that is less than the policy asks for."""
+    ((smallest, classes, rows),) = catalog.run(promise.proof(relation))
     if smallest is None or smallest < policy.k:
-        raise BrokenPromiseError(f"{promise.shortfall.format(smallest or 0)}, k is {policy.k}")
-    proof: dict[str, Any] = {"property": promise.property, "k": smallest, "classes": classes, "rows": int(rows)}
-    if not policy.sensitive or promise.reached is None:
-        return proof
-    anon = anon_schema(con)
-    columns = sensitive_of(resolve(con, f"from {relation}"), policy, hierarchies(con, anon), anon)
-    for asked, column in asked_of(policy, columns, promise.measured, promise.entity is not None):
-        ((reached,),) = run(con, promise.reached(relation, asked, column))
-        if not asked.holds(reached):
-            before, after = asked.shortfall
-            raise BrokenPromiseError(f"{before}{reached:g}{after.format(column.column)}")
-        proof.setdefault(asked.name, {})[column.column] = reached
-    return proof
+        raise BrokenPromiseError(f"{promise.kind.shortfall.format(smallest or 0)}, k is {policy.k}")
+    linked_k = None
+    if (linked := promise.linked(relation)) is not None:
+        ((linked_k, _, _),) = catalog.run(linked)
+        if promise.is_tied and linked_k < policy.k:
+            raise BrokenPromiseError(f"{TIED[0]}{linked_k}{TIED[1].format(entity=policy.entity, k=policy.k)}")
+    models: dict[str, dict[str, float | None]] = {}
+    if policy.sensitive and promise.reached is not None:
+        found = resolve(catalog.con, f"from {relation}")
+        columns = sensitive_of(found, policy, catalog.hierarchies())
+        for asked, column in asked_of(policy, columns, promise.kind.measured, promise.entity is not None):
+            ((reached,),) = catalog.run(promise.reached(_with_values(relation, policy), asked, column))
+            if not asked.holds(reached):
+                before, after = asked.shortfall
+                raise BrokenPromiseError(f"{before}{reached:g}{after.format(column.column)}")
+            models.setdefault(asked.name, {})[column.column] = reached
+    return Proof(promise.kind.property, smallest, classes, int(rows), models, linked_k=linked_k)
+
+
+def _with_values(relation: str, policy: Policy) -> str:
+    """The rows with sensitive values: where some may be blank, NULL is not a value and says nothing about anybody."""
+    if policy.failed != "blank":
+        return relation
+    there = " or ".join(f"{quoted(column)} is not null" for column in policy.sensitive)
+    return f"(select * from {relation} where {there})"
 
 
 def warn_of_homogeneous(
-    con: duckdb.DuckDBPyConnection,
-    release: str | None,
-    table: str,
-    promise: Promise,
-    sensitive: Sequence[str],
-    proof: dict[str, Any],
+    catalog: Catalog, release: str | None, table: str, promise: Promise, sensitive: Sequence[str], proof: Proof
 ) -> None:
     """Say how many people's sensitive values can be read off, where nothing was asked to prevent it, and where a stored
-    release's classes are named: a log is no place for what they print."""
+    release's classes are named: a log is not the place for their values."""
     for column in sensitive:
-        asked = ", ".join(literal(each) for each in (release, list(promise.printed), column))
-        look = f", see FROM anon.model_violations({asked}, 'distinct_l', 2)" if release is not None else ""
-        ((classes, rows),) = run(con, homogeneous_sql(table, promise.printed, column))
+        asked = ", ".join(literal(argument) for argument in (release, list(promise.printed), column))
+        query = f"FROM anon.model_violations({asked}, 'distinct_l', 2)"
+        look = in_words(python=f'con.sql("{query}")', sql=query, command=f"sqlanon shell: {query}")
+        look = f". To see them: {look}" if release is not None else ""
+        look = f"{look}. To prevent this: {option('l', 2)}"
+        ((classes, rows),) = catalog.run(homogeneous_sql(table, promise.printed, column))
         if classes:
             log.warning(
-                "Nothing is asked of sensitive column '%s', such as l or t: in %s of %s classes, with %s of %s rows, "
-                "all have the same value%s",
+                "No l or t is set for sensitive column '%s': in %s of %s classes (%s of %s rows) "
+                "everyone has the same value%s",
                 column,
                 f"{classes:,}",
-                f"{proof['classes']:,}",
+                f"{proof.classes:,}",
                 f"{rows:,}",
-                f"{proof['rows']:,}",
+                f"{proof.rows:,}",
                 look,
             )
 
 
-def whole(table: str, sensitive_table: str | None, policy: Policy) -> str:
+def with_sensitive(table: str, sensitive_table: str | None, policy: Policy) -> str:
     """A release as one relation: the sensitive values that stand apart are listed for each row again."""
     if sensitive_table is None:
         return table
@@ -81,5 +87,5 @@ def whole(table: str, sensitive_table: str | None, policy: Policy) -> str:
 
 
 def entity_of(columns: Sequence[str], policy: Policy) -> str | None:
-    """The entity's column in a release, if it is printed there."""
+    """The entity's column in a release, if it is released there."""
     return next((column for column in columns if policy.entity and fold(column) == fold(policy.entity)), None)

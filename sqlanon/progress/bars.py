@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlanon.progress.run import _listeners, listening
+from sqlanon.progress.run import Run
 
 QUIET_FOR = 1.0
 """Seconds before a bar is shown."""
@@ -36,7 +36,7 @@ def bar() -> Iterator[None]:
 @contextmanager
 def notebook_bar() -> Iterator[None]:
     """The bar where a library may show one without being asked: in a notebook, and not within another."""
-    if is_notebook() and not _listeners:
+    if is_notebook() and Run.active() is None:
         with _notebook_bar():
             yield
     else:
@@ -82,7 +82,7 @@ def _terminal_bar() -> Iterator[None]:
             shown.start()
 
     try:
-        with listening(show):
+        with Run(show):
             yield
     finally:
         shown.stop()
@@ -110,7 +110,7 @@ def _notebook_bar() -> Iterator[None]:
         is_shown = True
 
     try:
-        with listening(show):
+        with Run(show):
             yield
     finally:
         if is_shown:

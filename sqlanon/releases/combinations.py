@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import itertools
 import logging
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import duckdb
 import numpy as np
 
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.places import database_of
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.history import is_published
+from sqlanon.catalog.places import is_still_there
 from sqlanon.catalog.releases import Stored, stored_releases
 from sqlanon.engine.frames import FRAME
-from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, unwrap
-from sqlanon.errors import BrokenPromiseError, SqlanonError
-from sqlanon.policy.policy import Policy
-from sqlanon.privacy.covering import Target, View, left_of
-from sqlanon.sqltext import literal, query_or_none
+from sqlanon.engine.names import base_tables, resolve
+from sqlanon.engine.session import DatabaseError, temporary, translate_errors, unwrap
+from sqlanon.errors import BrokenPromiseError, SqlanonError, call, option
+from sqlanon.pipeline.encode import Held
+from sqlanon.pipeline.readback import Tolerance
+from sqlanon.pipeline.reading import Reading
+from sqlanon.privacy.covering import Covering, Printed, left_of
+from sqlanon.releases.versions import versions_together
+from sqlanon.sqltext import answer_sql
 from sqlanon.sqltext import name as quoted
 
 log = logging.getLogger("sqlanon")
@@ -34,7 +38,7 @@ WORK = 20_000_000
 @dataclass(frozen=True)
 class Combination:
     """Some releases put together. `k` is the smallest that one of them promises, `k_together` the fewest rows that
-    somebody is left with, `people_below_k` how many are left with fewer than k of so many `people` who are in all of
+    somebody is left with, `people_below_k` how many are left with fewer than k of this many `people` who are in all of
     them, and `values_left` the fewest values that are left of each sensitive column for somebody."""
 
     releases: tuple[str, ...]
@@ -54,7 +58,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Audit:
-    """The stored releases of one source, each pair and then all together."""
+    """The stored releases of one source: all versions of each that has several, each pair, and then all together."""
 
     source: str
     combinations: tuple[Combination, ...]
@@ -70,22 +74,27 @@ class Audit:
 
     def sql(self) -> str:
         """A query that answers with a row per combination."""
-        kinds = {
-            "releases": "varchar[]",
-            "k": "bigint",
-            "k_together": "bigint",
-            "people": "bigint",
-            "people_below_k": "bigint",
-            "values_left": "map(varchar, bigint)",
-            "verdict": "varchar",
-            "note": "varchar",
-        }
-        rows = ["select " + ", ".join(f"cast(null as {kind}) as {column}" for column, kind in kinds.items())]
-        rows[0] += " where false"
-        for found in self.combinations:
-            values = zip(asdict(found).values(), kinds.values(), strict=True)
-            rows.append("select " + ", ".join(f"cast({literal(value)} as {kind})" for value, kind in values))
-        return f"from ({' union all '.join(rows)})"
+        return answer_sql(TYPES, (list(asdict(found).values()) for found in self.combinations))
+
+
+@dataclass(frozen=True)
+class Predecessor:
+    """A published release that another of its name replaces: what the catalog knew of it, and where its rows are."""
+
+    stored: Stored
+    relation: str
+
+
+TYPES = {
+    "releases": "varchar[]",
+    "k": "bigint",
+    "k_together": "bigint",
+    "people": "bigint",
+    "people_below_k": "bigint",
+    "values_left": "map(varchar, bigint)",
+    "verdict": "varchar",
+    "note": "varchar",
+}
 
 
 def audit(con: Any, source: str, *, hint: str = "") -> Audit:
@@ -95,111 +104,155 @@ def audit(con: Any, source: str, *, hint: str = "") -> Audit:
     such table.
     """
     raw = unwrap(con)
-    with our_errors():
+    with translate_errors():
         resolve(raw, source, hint)
-        views: dict[str, View | str] = {}
+        catalog = Catalog.of(raw)
+        coverings: dict[str, Covering | str] = {}
         asked: dict[str, int] = {}
-        for stored in _readers(raw, source):
+        for stored in _readers(catalog, source):
             asked[stored.name] = stored.policy.k
-            views[stored.name] = _view(raw, _target(raw, stored, source))
-        sets: list[tuple[str, ...]] = list(itertools.combinations(views, 2))
-        if len(views) > 2:
-            sets.append(tuple(views))
-        return Audit(source, tuple(_combined(names, views, asked) for names in sets))
+            coverings[stored.name] = _covering(catalog, _printed(catalog, stored, source))
+        sets: list[tuple[str, ...]] = list(itertools.combinations(coverings, 2))
+        if len(coverings) > 2:
+            sets.append(tuple(coverings))
+        own = tuple(found for stored in _readers(catalog, source) if (found := _versions(catalog, stored)) is not None)
+        return Audit(source, own + tuple(_combined(names, coverings, asked) for names in sets))
+
+
+def _versions(catalog: Catalog, stored: Stored) -> Combination | None:
+    """All versions of one release put together, if it has several."""
+    found = versions_together(catalog, stored)
+    if found is None:
+        return None
+    verdict, note = "BROKEN" if found.below else "holds", f"{found.versions} versions"
+    facts = (found.rows, found.people, found.below, found.values, verdict, note)
+    return Combination((stored.name,), stored.policy.k, *facts)
 
 
 def check_combinations(
-    con: duckdb.DuckDBPyConnection, name: str | None, relation: str, source: str, people: str, policy: Policy
+    catalog: Catalog,
+    name: str | None,
+    relation: str,
+    source: str,
+    reading: Reading,
+    held: Held | None = None,
+    before: Predecessor | None = None,
 ) -> None:
     """Warn if a release together with the stored ones of the same source breaks k; raise if the policy is strict.
 
-    `people` is a query for the rows of the source, which reads the same twice.
+    `reading` is what the release was made from, which reads the same twice, and `held` where it is kept. `before` is
+    a release of the same name that was published and is being replaced.
     """
-    shown = name or "the release"
-    mine: dict[str, View | str] = {}
-    for stored in _readers(con, source):
-        if stored.name == name:
+    policy, shown = reading.policy, name or "the release"
+    people = f"from {reading.source.relation}"
+    own: dict[str, Covering | str] = {}
+    others = [(stored, stored.name, _place(catalog, stored)) for stored in _readers(catalog, source)]
+    if before is not None:
+        others.append((before.stored, f"{before.stored.name}, as published before,", before.relation))
+    for stored, called, place in others:
+        if stored.name == name and (before is None or place != before.relation):
             continue
-        base = people if stored.source == source else _shared(con, source, stored.source) or people
-        if base not in mine:
-            mine[base] = _view(con, Target(relation, shown, base, policy, is_older=True))
-        views = {shown: mine[base], stored.name: _view(con, _target(con, stored, base))}
-        asked = {shown: policy.k, stored.name: stored.policy.k}
-        found = _combined((shown, stored.name), views if policy.strict else _sampled(views), asked)
+        base = people if stored.source == source else _shared(catalog, source, stored.source) or people
+        if base not in own:
+            target = Printed(relation, shown, base, policy, Tolerance.OLDER)
+            own[base] = _covering(catalog, target, *((reading, held) if base == people else ()))
+        other = Printed(place, called, base, stored.policy, Tolerance.OLDER)
+        coverings = {shown: own[base], called: _covering(catalog, other)}
+        asked = {shown: policy.k, called: stored.policy.k}
+        found = _combined((shown, called), coverings if policy.strict else _sampled(coverings), asked)
+        if policy.strict and found.verdict == "not tried":
+            raise BrokenPromiseError(
+                f"'{shown}' cannot be tried together with '{called}' of the same source ({found.note}). "
+                "strict is set, so nothing was stored"
+            )
         if not found.is_broken:
             continue
         message = (
-            f"Together with '{stored.name}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
-            f"{found.people:,} people looked at among fewer than k = {found.k} rows, somebody with {found.k_together}"
+            f"Together with '{called}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
+            f"{found.people:,} people with fewer than k = {found.k} rows, somebody with {found.k_together}"
         )
         if policy.strict:
-            raise BrokenPromiseError(f"{message}; strict is asked for: nothing was stored")
-        log.warning("%s: see FROM anon.audit(...)", message)
+            raise BrokenPromiseError(f"{message}. {option('strict')} is set, so nothing was stored")
+        log.warning("%s. For details: %s", message, call("audit", source))
 
 
-def _readers(con: duckdb.DuckDBPyConnection, source: str) -> list[Stored]:
+def _readers(catalog: Catalog, source: str) -> list[Stored]:
     """The stored releases that read what this source reads."""
-    mine = _tables(con, source)
-    return [stored for stored in stored_releases(con, anon_schema(con)) if mine & _tables(con, stored.source)]
+    tables = _tables(catalog, source)
+    return [stored for stored in stored_releases(catalog) if tables & _tables(catalog, stored.source)]
 
 
-def _tables(con: duckdb.DuckDBPyConnection, source: str) -> set[str]:
-    """The tables that a source reads, in full, or itself where that cannot be told; none where it was a frame."""
+def _tables(catalog: Catalog, source: str) -> set[str]:
+    """The tables that a source reads, in full and behind any views, or itself where that cannot be told; none where it
+    was a frame."""
     if source == FRAME:
         return set()
-    query = query_or_none(source)
     try:
-        listed = [source] if query is None else con.get_table_names(query, qualified=True)
-        return {resolve(con, table).relation for table in listed} or {source}
-    except (SqlanonError, duckdb.Error):
+        return base_tables(catalog.con, source) or {source}
+    except (SqlanonError, DatabaseError):
         return {source}
 
 
-def _shared(con: duckdb.DuckDBPyConnection, source: str, other: str) -> str | None:
+def _shared(catalog: Catalog, source: str, other: str) -> str | None:
     """A query for the people of two sources: the only table that both read, if there is one."""
-    tables = _tables(con, source) | _tables(con, other)
+    tables = _tables(catalog, source) | _tables(catalog, other)
     return f"from {next(iter(tables))}" if len(tables) == 1 else None
 
 
-def _target(con: duckdb.DuckDBPyConnection, stored: Stored, source: str) -> Target:
-    place = f"{database_of(anon_schema(con))}.{quoted(stored.schema)}.{quoted(stored.table)}"
-    return Target(place, stored.name, source, stored.policy, is_older=True)
+def _place(catalog: Catalog, stored: Stored) -> str:
+    return f"{catalog.database}.{quoted(stored.schema)}.{quoted(stored.table)}"
 
 
-def _view(con: duckdb.DuckDBPyConnection, target: Target) -> View | str:
+def predecessor(catalog: Catalog, name: str | None, stack: ExitStack) -> Predecessor | None:
+    """The published release of this name that is about to be replaced, its rows kept until the end."""
+    if name is None or not is_published(catalog, name) or not is_still_there(catalog, name):
+        return None
+    (stored,) = stored_releases(catalog, name)
+    return Predecessor(stored, stack.enter_context(temporary(catalog.con, "before", f"from {_place(catalog, stored)}")))
+
+
+def _printed(catalog: Catalog, stored: Stored, source: str) -> Printed:
+    return Printed(_place(catalog, stored), stored.name, source, stored.policy, Tolerance.OLDER)
+
+
+def _covering(
+    catalog: Catalog, target: Printed, reading: Reading | None = None, held: Held | None = None
+) -> Covering | str:
     """The release as an attacker sees it, or why it cannot be tried."""
     try:
-        resolve(con, target.relation)
-        return View(con, target)
+        resolve(catalog.con, target.relation)
+        return Covering(catalog, target, reading, held)
     except SqlanonError as problem:
         return str(problem)
 
 
-def _sampled(found: dict[str, View | str]) -> dict[str, View | str]:
+def _sampled(found: dict[str, Covering | str]) -> dict[str, Covering | str]:
     """The releases with as many people as can be compared in a moment."""
-    views = {name: view for name, view in found.items() if isinstance(view, View)}
-    people = min((len(view.ranks) for view in views.values()), default=0)
-    most = min((WORK // len(view.classes[3]) for view in views.values()), default=0)
+    coverings = {name: view for name, view in found.items() if isinstance(view, Covering)}
+    people = min((len(view.ranks) for view in coverings.values()), default=0)
+    most = min((WORK // len(view.classes[3]) for view in coverings.values()), default=0)
     if people <= most:
         return found
     chosen = np.sort(np.random.default_rng().choice(people, most, replace=False))
-    return found | {name: view.only(chosen) for name, view in views.items()}
+    return found | {name: view.only(chosen) for name, view in coverings.items()}
 
 
-def _combined(names: tuple[str, ...], found: dict[str, View | str], asked: dict[str, int]) -> Combination:
+def _combined(names: tuple[str, ...], found: dict[str, Covering | str], asked: dict[str, int]) -> Combination:
     k = min(asked[name] for name in names)
-    views = [view for name in names if isinstance(view := found[name], View)]
+    coverings = [view for name in names if isinstance(view := found[name], Covering)]
     notes = [f"'{name}': {problem}" for name in names if isinstance(problem := found[name], str)]
     if notes:
         return Combination(names, k, None, 0, 0, {}, "not tried", "; ".join(notes))
-    common = [column for column in views[0].of_rows if all(column in view.of_rows for view in views)]
-    rows = left_of(views, common).sum(axis=1)
+    common = [column for column in coverings[0].of_rows if all(column in view.of_rows for view in coverings)]
+    rows = left_of(coverings, common).sum(axis=1)
     is_in_all = rows > 0.5
     rows = np.rint(rows[is_in_all]).astype(np.int64)
     values = {
-        column: int((left_of(views, [column])[is_in_all] > 0.5).sum(axis=1).min(initial=0 if not len(rows) else 2**31))
-        for column in views[0].sensitive
-        if all(column in view.sensitive for view in views)
+        column: int(
+            (left_of(coverings, [column])[is_in_all] > 0.5).sum(axis=1).min(initial=0 if not len(rows) else 2**31)
+        )
+        for column in coverings[0].sensitive
+        if all(column in view.sensitive for view in coverings)
     }
     below = int(np.count_nonzero(rows < k))
     verdict = "BROKEN" if below else "holds"

@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.members import remember
-from sqlanon.catalog.places import SENSITIVE, Target, database_of, refuse_taken
+from sqlanon.catalog.places import SENSITIVE, Target, refuse_taken
 from sqlanon.catalog.releases import register, remove
-from sqlanon.engine.frames import label, naming, readable
-from sqlanon.engine.functions import await_report, take_report
-from sqlanon.engine.instances import key_named
-from sqlanon.engine.names import steady
-from sqlanon.engine.session import our_errors, run, transaction, unwrap
-from sqlanon.errors import SqlanonError, not_one_of
-from sqlanon.pipeline.attribute import attributes_of
-from sqlanon.pipeline.digests import Digests, recognizing
-from sqlanon.pipeline.encode import encoding_ctes
-from sqlanon.pipeline.models import sensitive_of
-from sqlanon.pipeline.plan import Plan, plan
-from sqlanon.pipeline.promises import promise_of
+from sqlanon.engine.frames import catalog_name, readable, registered
+from sqlanon.engine.instances import enlist, key_named
+from sqlanon.engine.names import snapshot
+from sqlanon.engine.session import Session, keep_steps, transaction, translate_errors, unwrap
+from sqlanon.errors import PolicyError, SqlanonError, not_one_of
+from sqlanon.pipeline.digests import DIGEST, STATE, Digests, with_digest
+from sqlanon.pipeline.encode import Held
+from sqlanon.pipeline.plan import Plan, encode, plan
+from sqlanon.pipeline.promises import Promise, promise_of
+from sqlanon.pipeline.proof import Proof
+from sqlanon.pipeline.readback import Tolerance
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.proof import entity_of, prove, warn_of_homogeneous, whole
+from sqlanon.privacy.proof import entity_of, prove, warn_of_homogeneous, with_sensitive
 from sqlanon.progress import bars
-from sqlanon.progress.run import watch_interrupts
-from sqlanon.releases.combinations import check_combinations
+from sqlanon.progress.run import Run
+from sqlanon.releases.combinations import Predecessor, check_combinations, predecessor
+from sqlanon.releases.explaining import notes_of
+from sqlanon.releases.identifiers import refuse_identifiers
+from sqlanon.releases.ledger import refuse_people
 from sqlanon.releases.measuring import measure
-from sqlanon.releases.release import Release, log
+from sqlanon.releases.release import Release
+from sqlanon.releases.starting import begun
 from sqlanon.releases.storing import store
-from sqlanon.sqltext import with_ctes
+from sqlanon.releases.texts import use_suggestions, warn_of_text
 
-KINDS = ("view", "table")
+log = logging.getLogger("sqlanon")
+KINDS = ("table", "view")
 
 
 def anonymize(
     con: Any,
-    source: Any,
+    source: Any = None,
     quasi: Any = None,
     k: int | None = None,
     *,
@@ -50,105 +54,219 @@ def anonymize(
     kind: str = "table",
     replace: bool = False,
     key: bytes | None = None,
+    suggest: bool = False,
     **options: Any,
 ) -> Release:
     """Anonymize a table, query or frame and return the verified release.
 
-    `source` is a table's name, a SELECT, or a frame: pandas, polars, Arrow, ibis or a DuckDB relation. The policy is
-    given as options (quasi, k, method, sensitive, keep, hierarchies, weights, ranges, seed and the method's own
-    parameters) or as a Policy. With a `name` the release is stored in the database, as a table or as a view over a
-    stored table, with an entry in `anon.releases`; without one it lives in a temporary table of this connection.
-    `key` is for `pseudonymize`; without one it is that of `sqlanon.set_key` or of the environment.
+    `source` is a table's name, a SELECT, or a frame: pandas, polars, Arrow, ibis or a DuckDB relation;
+    `anonymize(frame, quasi, k)` needs no connection. The policy is given as options (quasi, k, method, sensitive, keep,
+    hierarchies and so on, and the method's own parameters) or as a Policy. With a `name` the release is stored, as a
+    table or a view, with an entry in `anon.releases`; otherwise it is a temporary table. `key` is for `pseudonymize`.
+    `suggest` drafts a hierarchy for each text column that has none, stores it under the column's name and uses it.
     """
-    given = {option: value for option, value in {"quasi": quasi, "k": k, **options}.items() if value is not None}
-    if policy is None:
-        policy = Policy.of(given)
-    elif given:
-        raise SqlanonError(f"Give a policy or its options, not both ({', '.join(given)})")
+    con, source, quasi, k = begun(con, source, quasi, k, name)
+    policy = _policy_of(policy, {"quasi": quasi, "k": k, **options})
     if kind not in KINDS:
         raise SqlanonError(not_one_of("kind", kind, KINDS))
-    raw, source = unwrap(con), readable(source)
-    watch_interrupts()
     if key is not None and not policy.pseudonymize:
-        raise SqlanonError("There is a key but nothing to pseudonymize: pseudonymize = ['patient_id']")
+        raise SqlanonError("A key is given, but no column to pseudonymize: pseudonymize = ['patient_id']")
+    raw, source = unwrap(con), readable(source)
     with (
-        our_errors(),
+        translate_errors(),
         bars.notebook_bar(),
-        key_named(raw, bool(policy.pseudonymize), key) as token_of_key,
-        naming(raw) as named,
+        Run() as own,
+        key_named(raw, bool(policy.pseudonymize), key) as token,
+        registered(raw) as named,
         transaction(raw),
+        ExitStack() as stack,
     ):
-        anon = anon_schema(raw)
-        target = Target.named(raw, anon, name, kind, replace)
-        with steady(raw, named(source)) as found, _people(raw, policy) as population:
-            if population is not None:
-                found = found.among(population, policy.quasi)
-            token = await_report()
-            known = hierarchies(raw, anon)
-            attributes = attributes_of(found, policy, known, anon)
-            sensitive = sensitive_of(found, policy, known, anon)
-            planned = plan(found, policy, attributes, sensitive, token, token_of_key)
-            recognized = None
-            if target.members(policy) is not None:
-                digests = Digests.new(found, policy)
-                known_people = digests.of(found, policy, token_of_key)
-                recognized = plan(known_people, recognizing(policy), attributes, sensitive, token, token_of_key)
-            if target.name is not None:
-                remove(raw, anon, target.name)  # the one to replace, or what the catalog remembers of a dropped one
-                if target.sensitive(policy):
-                    refuse_taken(raw, database_of(anon), target.schema, f"{target.table}{SENSITIVE}", replace)
-            proof = store(raw, planned, target, recognized)
-            learned = take_report(token)
-            if learned.get("trivial"):
-                log.warning("l is more than %s can keep in several groups: all rows are in one", policy.method)
-            promise = promise_of(policy, planned.attributes, found, entity=entity_of(planned.columns, policy))
-            proof = proof or prove(raw, whole(target.storage, target.sensitive(policy), policy), promise, policy)
-            if population is not None:
-                proof["outside_population"] = _outside(raw, planned)
-            if policy.max_suppression is not None:
-                ((rows,),) = run(raw, f"select count(*) from {found.relation}")
-                proof["left_out"] = rows - proof["rows"]
-            if promise.reached is not None and not policy.models:
-                spelt = planned.source.spelt(policy.sensitive)
-                warn_of_homogeneous(raw, target.name, target.storage, promise, spelt, proof)
-            measured = measure(raw, found, policy, attributes, target.storage, target.name, anon, learned)
-            if target.name is not None or policy.strict:
-                people = f"from {found.relation}"
-                check_combinations(raw, target.name, target.storage, label(source), people, policy)
-        if target.name is not None:
-            register(raw, anon, target, planned, label(source), proof, measured, learned)
-            if target.members(policy) is not None:
-                remember(raw, anon, target.name, digests, token_of_key)
-    frame = None if isinstance(source, str) else source
+        catalog = Catalog.of(raw)
+        target = Target.named(catalog, name, kind, replace)
+        found = stack.enter_context(_rows(raw, named(source), policy))
+        if suggest:
+            use_suggestions(catalog, found, policy)
+        making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
+        made = making.make(replace)
     return Release(
-        raw,
-        name,
-        label(source),
-        target.shown,
-        planned.printed,
-        policy,
-        proof,
-        measured,
-        learned,
-        planned.sql,
-        frame,
+        con=raw,
+        name=name,
+        source=catalog_name(source),
+        table=target.shown,
+        printed=made.planned.printed,
+        policy=policy,
+        proof=made.proof,
+        measured=made.measured,
+        learned=own.findings,
+        sql=made.sql,
+        losses=made.losses,
+        notes=notes_of(making.reading),
+        frame=None if isinstance(source, str) else source,
     )
 
 
+def _policy_of(policy: Policy | None, options: dict[str, Any]) -> Policy:
+    given = {option: value for option, value in options.items() if value is not None}
+    if policy is None:
+        return Policy.of(given)
+    if given:
+        raise SqlanonError(f"Give a policy or its options, not both ({', '.join(given)})")
+    return policy
+
+
 @contextmanager
-def _people(con: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[Source | None]:
-    """The population, if k counts its people, as something that reads the same twice."""
-    if policy.population is None:
-        yield None
-        return
-    with steady(con, policy.population) as people:
-        yield people
+def _rows(con: Session, asked: str, policy: Policy) -> Iterator[Source]:
+    """The source, with its population if k counts its people, as something that reads the same twice."""
+    with snapshot(con, asked) as found:
+        refuse_identifiers(con, found, policy)
+        if policy.population is None:
+            yield found
+        else:
+            with snapshot(con, policy.population) as people:
+                yield found.with_population(people, policy.quasi)
 
 
-def _outside(con: duckdb.DuckDBPyConnection, planned: Plan) -> int:
-    """How many rows of the source the population has no people for."""
-    ctes = encoding_ctes(planned.source, planned.attributes)
-    ((rows,),) = run(con, with_ctes(ctes, "select coalesce(sum(outside), 0) from tuples"))
-    if rows:
-        log.warning("The population lacks %s of the source's rows: they count as people of it, too", f"{rows:,}")
-    return int(rows)
+@dataclass(frozen=True)
+class Made:
+    """What became of it: the plan, the statements that ran, the proof and the measures."""
+
+    planned: Plan
+    sql: str
+    proof: Proof
+    measured: dict[str, float]
+    losses: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Making:
+    """One release in the making: what is read, where it goes, and the run that it belongs to."""
+
+    catalog: Catalog
+    reading: Reading
+    target: Target
+    run: Run
+    key: str | None
+    source: str
+    """The source as the catalog remembers it."""
+    stack: ExitStack
+    digests: Digests | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        is_recognized = self.target.members(self.policy) is not None
+        digests = None
+        if is_recognized:
+            ((zone,),) = self.catalog.run("select current_setting('TimeZone')")
+            digests = Digests.new(self.reading.source, self.policy, zone)
+        elif self.policy.row_weight or self.policy.failed == "blank":
+            option = "row_weight" if self.policy.row_weight else "failed = 'blank'"
+            raise PolicyError(f"{option} is for views that can be refreshed")
+        object.__setattr__(self, "digests", digests)
+
+    @property
+    def policy(self) -> Policy:
+        """What the release is asked to be."""
+        return self.reading.policy
+
+    def make(self, replace: bool) -> Made:
+        """Plan, store, prove, measure, register."""
+        if self.digests is not None:
+            refuse_people(self.catalog.con, self._recognized.source, self.policy)
+        held, statements = self._encode()
+        planned = self._plan(held)
+        before = predecessor(self.catalog, self.target.name, self.stack)
+        self._make_room(replace)
+        proof = store(self.catalog, planned, self.target, self._columns(planned))
+        if self.run.findings.get("trivial"):
+            log.warning("%s cannot reach this l with several groups, so all rows are in one group", self.policy.method)
+        proof = self._prove(planned, proof, held)
+        tolerance = Tolerance.LACKING if self.policy.may_drop else Tolerance.EXACT
+        findings = self.run.findings
+        measured, losses = measure(
+            self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held
+        )
+        self._check_combinations(held, before)
+        self._register(planned, proof, measured)
+        return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured, losses)
+
+    @property
+    def _recognized(self) -> Reading:
+        """What is read, with the digest of each person where a view is to know them again."""
+        if self.digests is None:
+            return self.reading
+        source = self.digests.of(self.reading.source, self.policy, self.key)
+        return replace(self.reading, policy=with_digest(self.policy), source=source)
+
+    def _encode(self) -> tuple[Held, list[str]]:
+        """Keep the source as tuples of ranks: what makes, proves and measures the release reads them there."""
+        return self.stack.enter_context(keep_steps(self.catalog.con, encode(self._recognized, self.key)))
+
+    def _plan(self, held: Held) -> Plan:
+        run_id = enlist(self.catalog.con, self.run)
+        return plan(self._recognized, run_id, self.key, held=held, with_hidden=True)
+
+    def _columns(self, planned: Plan) -> tuple[str, ...]:
+        """The columns that are released."""
+        return tuple(column for column in planned.columns if column not in (DIGEST, STATE))
+
+    def _make_room(self, replace: bool) -> None:
+        """Drop the release to replace, or what the catalog remembers of one that was dropped otherwise."""
+        if self.target.name is None:
+            return
+        remove(self.catalog, self.target.name)
+        if self.target.sensitive(self.policy):
+            refuse_taken(self.catalog, self.target.schema, f"{self.target.table}{SENSITIVE}", replace)
+
+    def _prove(self, planned: Plan, proof: Proof | None, held: Held) -> Proof:
+        """What holds of the stored rows, and what was counted of the source on the way."""
+        promise = promise_of(self.reading, entity=entity_of(self._columns(planned), self.policy), held=held)
+        storage = self.target.storage
+        if proof is None:
+            released = with_sensitive(storage, self.target.sensitive(self.policy), self.policy)
+            proof = prove(self.catalog, released, promise, self.policy)
+        if self.policy.population is not None:
+            proof = replace(proof, outside_population=self._outside(held))
+        if self.policy.may_drop:
+            ((rows,),) = self.catalog.run(f"select count(*) from {self.reading.source.relation}")
+            proof = replace(proof, left_out=rows - proof.rows)
+        self._warn(promise, proof)
+        warn_of_text(self.catalog, self.reading, self.target.storage, self.source)
+        return proof
+
+    def _warn(self, promise: Promise, proof: Proof) -> None:
+        if promise.reached is not None and not self.policy.models:
+            sensitive = self.reading.source.resolve_names(self.policy.sensitive)
+            warn_of_homogeneous(self.catalog, self.target.name, self.target.storage, promise, sensitive, proof)
+
+    def _outside(self, held: Held) -> int:
+        """How many rows of the source the population has no people for."""
+        ((rows,),) = self.catalog.run(f"select coalesce(sum(outside), 0) from {held['encoded']}")
+        if rows:
+            log.warning(
+                "%s of the source's rows are not in the population; they are counted as people of it", f"{rows:,}"
+            )
+        return int(rows)
+
+    def _check_combinations(self, held: Held, before: Predecessor | None) -> None:
+        if self.target.name is not None or self.policy.strict:
+            name, storage = self.target.name, self.target.storage
+            check_combinations(self.catalog, name, storage, self.source, self.reading, held, before)
+
+    def _register(self, planned: Plan, proof: Proof, measured: dict[str, float]) -> None:
+        if self.target.name is None:
+            return
+        columns = self._columns(planned)
+        register(
+            self.catalog,
+            self.target,
+            self.reading,
+            planned.printed,
+            columns,
+            self.source,
+            proof,
+            measured,
+            self.run.findings,
+        )
+        if self.digests is not None:
+            people = self._recognized.source.relation
+            where = (self.target.storage, planned.printed, people)
+            remember(self.catalog, self.target.name, self.digests, self.key, *where)

@@ -7,19 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from sqlanon.engine.files import ABOUT, FORMATS, Tables, put, read, write_csv, write_duckdb, write_parquet
-from sqlanon.engine.session import is_in_transaction, our_errors, run
-from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError
+from sqlanon.engine.files import ABOUT, FORMATS, Tables, defused, put, read, write_csv, write_duckdb, write_parquet
+from sqlanon.engine.session import Session, is_in_transaction, run, translate_errors
+from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, replacing
 from sqlanon.sqltext import fold, is_path
 
 
-def refuse(con: duckdb.DuckDBPyConnection, path: str | Path, replace: bool = False) -> Path:
+def refuse(con: Session, path: str | Path, replace: bool = False) -> Path:
     """The file to write, or an error that says why it cannot be."""
     target = Path(path)
     if not is_path(target):
-        raise PolicyError(f"{str(target)!r} is no path of a file")
+        raise PolicyError(f"{str(target)!r} is not the path of a file")
     if target.suffix.lower() not in FORMATS:
         raise PolicyError(f"'{target}' must end in {FORMATS[0]}, {' or '.join(FORMATS[1:])}")
     if not target.parent.is_dir():
@@ -28,29 +26,31 @@ def refuse(con: duckdb.DuckDBPyConnection, path: str | Path, replace: bool = Fal
     if target.exists() and any(Path(other).exists() and target.samefile(other) for (other,) in is_open):
         raise CatalogError(f"'{target}' is an open database: publish to another file")
     if target.is_dir() or (target.exists() and not replace):
-        raise CatalogError(f"'{target}' exists already: nothing is overwritten unless replace is asked for")
+        raise CatalogError(f"'{target}' already exists. To overwrite it, use {replacing()}")
     if (wal := target.with_name(f"{target.name}.wal")).exists():
-        raise CatalogError(f"'{wal}' is there, so '{target}' is in use or was not closed: publish to another file")
+        raise CatalogError(f"'{wal}' exists, so '{target}' is in use or was not closed. Publish to another file")
     return target
 
 
 def publish(
-    con: duckdb.DuckDBPyConnection,
+    con: Session,
     tables: Tables,
     path: str | Path,
     about: Mapping[str, Any],
     proof: object,
     prove: Callable[[Tables], object],
     replace: bool = False,
+    formulas: bool = False,
 ) -> None:
-    """Write tables to a new file: beside its place first, read back and verified there, then renamed, or not at all.
+    """Write tables to a new file: first under a temporary name, read back and verified there, then renamed, or not at
+    all.
 
     `prove` must find of the file's tables what was found of those that are written, the `proof`.
     """
     target = refuse(con, path, replace)
     suffix = target.suffix.lower()
     if is_in_transaction(con):
-        raise CatalogError("A transaction is open, and what it made may still be undone: COMMIT, then publish")
+        raise CatalogError("A transaction is open and can still be rolled back. COMMIT, then publish")
     if ABOUT in map(fold, tables) and suffix == ".duckdb":
         raise CatalogError(f"The file has a table '{ABOUT}' of its own: store the release under another name")
     if len(tables) > 1 and suffix != ".duckdb":
@@ -58,7 +58,9 @@ def publish(
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     write = {".duckdb": write_duckdb, ".parquet": write_parquet, ".csv": write_csv}[suffix]
     try:
-        with our_errors():
+        with translate_errors():
+            if suffix == ".csv" and not formulas:
+                tables = {table: defused(con, relation) for table, relation in tables.items()}
             write(con, tables, draft, about)
             with read(con, tables, draft, suffix) as written:
                 if prove(written) != proof:

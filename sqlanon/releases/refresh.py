@@ -1,357 +1,400 @@
-"""Refreshing a view: its source has grown and shrunk, and whoever compares two versions must find nobody alone.
+"""Refreshing a view: its source has changed, and whoever keeps all versions must not learn more from that.
 
-The rows of one printed class that were added in one version are a cohort. Rows already released keep their labels and
-cohorts. New people are anonymized among themselves by the same policy, so that their cohorts have k rows and keep every
-model on their own; who cannot be is held back until more have come. Deleted people are withdrawn from a cohort
-together, if they and those who stay are each as good as a cohort, or nobody stays; otherwise their rows are held.
+A cohort, the people whom one version first released as one class, is an atom for ever: nobody joins it, nobody is put
+into another one. After it was formed, every decision is one that the attacker could make himself, from
+quasi-identifiers, from who is in the source, and from what is released already:
 
-Why not pool classes until enough have left? Sensitive values are printed as they are. Say that somebody leaves a class
-with the values a, b, c and somebody one with d, e, f, and that their rest is printed as one class of b, c, e, f: then a
-has left the first class and d the second, whatever the label. So a class is parted into those who left and those who
-stay, or it is left as it is.
+- a cohort is parted only if every conceivable part of that size would keep k and the models (parting.py);
+- the label of a whole cohort follows the quasi-identifiers of its present members, or is kept;
+- a cohort is withdrawn when nobody of it is in the source, and comes back when somebody is;
+- sensitive values stay those of the first time.
+
+One thing must look at values that nobody has seen: whether new people may be released. It is asked once of all who wait
+(newcomers.py). Kenthapadi, Mishra and Nissim 2005 call this simulatable auditing.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
-from sqlanon.catalog.members import recall
-from sqlanon.catalog.places import database_of, is_still_there, members_of, unrefreshable
-from sqlanon.catalog.releases import Stored, Version, add_version, stored_release
-from sqlanon.engine.functions import await_report, take_report
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.members import LEFT_OUT, keep_labels, replace_cohorts
+from sqlanon.catalog.places import is_still_there, members_of, unrefreshable
+from sqlanon.catalog.releases import (
+    Stored,
+    Version,
+    add_version,
+    labels_without_rows,
+    stored_release,
+    update,
+)
 from sqlanon.engine.instances import key_named
-from sqlanon.engine.names import resolve, steady
-from sqlanon.engine.session import now, our_errors, run, temporary, transaction, unwrap
-from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError
-from sqlanon.pipeline.attribute import Attribute, attributes_of
-from sqlanon.pipeline.digests import ADDED, DIGEST, Digests, recognizing
-from sqlanon.pipeline.models import Sensitive, asked_of, sensitive_of
-from sqlanon.pipeline.plan import plan
+from sqlanon.engine.patience import patient
+from sqlanon.engine.session import Session, run, temporary, transaction, translate_errors, unwrap
+from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError, in_words
+from sqlanon.pipeline.cohorts import far_sql, labels_sql, missing_sql
+from sqlanon.pipeline.digests import ADDED, COHORT, DIGEST, STATE
 from sqlanon.pipeline.promises import equal_rows
+from sqlanon.pipeline.proof import Proof
+from sqlanon.pipeline.readback import Tolerance
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
+from sqlanon.policy.options import ROW_WEIGHT_COLUMN
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.proof import prove
-from sqlanon.progress.run import watch_interrupts
+from sqlanon.progress.run import Run
+from sqlanon.releases.batches import batch_size
 from sqlanon.releases.combinations import check_combinations
+from sqlanon.releases.ledger import HAS_LEFT, IS_BLANK, IS_ERASED, IS_NEW, NOW, WAS_SHOWN, Ledger, again, differ
 from sqlanon.releases.measuring import measure
+from sqlanon.releases.newcomers import Newcomers
+from sqlanon.releases.parting import AWAY, may_part, parted_sql
 from sqlanon.sqltext import name as quoted
-from sqlanon.sqltext import names, render
+from sqlanon.sqltext import names
+from sqlanon.udfs.models import RELATIVE
 
 log = logging.getLogger("sqlanon")
-COHORT, HAS_LEFT, IS_NEW, PLACE = "sqlanon_cohort", "sqlanon_has_left", "sqlanon_is_new", "sqlanon_place"
-EVERYBODY, IS_ADDED = "sqlanon_everybody", "sqlanon_is_added"
-RELATIVE = ("t", "basic_beta", "enhanced_beta", "delta")
-"""Models that compare a class with the whole release, so that more rows elsewhere may break what was kept before."""
+IS_SHOWN, PARENT = "sqlanon_is_shown", "sqlanon_parent"
 
 
+@patient
 def refresh(con: Any, name: str, *, key: bytes | None = None) -> Version:
     """Bring a stored view up to its source: in one transaction, verified, or not at all.
 
-    Rows already released keep their labels; new people are released in groups of their own, and who would not have k
-    others of them is held back; deleted ones are withdrawn or held, as the policy's `deleted` says. `key` is for
-    `pseudonymize`, and must be that of the view. Returns the version: what was added, withdrawn and held. Where nothing
-    that is printed changes, the version is the old one.
+    People who were released together stay together: labels follow the present members of a cohort, new people are added
+    in cohorts of their own, all who wait or none, and who left is withdrawn or held, as the policy's `changed`, `batch`
+    and `deleted` say. `key` is for `pseudonymize`, and must be that of the view. Returns the version: what was added,
+    withdrawn and held. Where nothing that is released changes, the version is the old one. While another connection
+    changes the same, it waits.
     """
     raw = unwrap(con)
-    watch_interrupts()
-    with our_errors(), transaction(raw):
-        anon = anon_schema(raw)
-        stored = stored_release(raw, anon, name)
-        _refuse(raw, anon, stored)
-        if key is not None and not stored.policy.pseudonymize:
-            raise PolicyError(f"There is a key, but '{stored.name}' has no pseudonyms")
-        with key_named(raw, bool(stored.policy.pseudonymize), key) as token, ExitStack() as stack:
-            return _Refresh.of(raw, anon, stored, token, stack).run()
+    with translate_errors(), Run(), transaction(raw):
+        catalog = Catalog.of(raw)
+        stored = stored_release(catalog, name)
+        return refreshed(catalog, stored, key)
 
 
-def _refuse(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored) -> None:
+def refreshed(catalog: Catalog, stored: Stored, key: bytes | None) -> Version:
+    """Refresh a view inside the caller's transaction."""
+    refuse_unrefreshable(catalog, stored)
+    if key is not None and not stored.policy.pseudonymize:
+        raise PolicyError(f"There is a key, but '{stored.name}' has no pseudonyms")
+    with key_named(catalog.con, bool(stored.policy.pseudonymize), key) as token, ExitStack() as stack:
+        ledger = Ledger.read(catalog, stored, token, stack)
+        reading = catalog.read(ledger.source, stored.policy)
+        return _Refresh(catalog, stored, token, stack, ledger, reading).run()
+
+
+def refuse_unrefreshable(catalog: Catalog, stored: Stored) -> None:
     """Raise if the release is not one that can be refreshed."""
-    again = f"CREATE OR REPLACE ANONYMIZED {stored.kind.upper()} {stored.name}"
+    made_again = again(stored)
     if stored.kind != "view":
-        raise CatalogError(f"Release '{stored.name}' is a table, a snapshot: make a view of it, or {again}")
+        raise CatalogError(
+            f"Release '{stored.name}' is a table, which is a snapshot. Make a view instead, or use {made_again}"
+        )
     if (reason := unrefreshable(stored.policy, stored.source)) is not None:
-        raise CatalogError(f"Release '{stored.name}' cannot be refreshed, as {reason}: {again}")
-    if not is_still_there(con, anon, stored.name):
-        raise CatalogError(f"What is called '{stored.name}' now is not the release: DROP ANONYMIZED VIEW {stored.name}")
+        raise CatalogError(f"Release '{stored.name}' cannot be refreshed, because {reason}. Use {made_again}")
+    if not is_still_there(catalog, stored.name):
+        raise CatalogError(f"What is called '{stored.name}' now is not the release: {_dropping(stored.name)}")
+
+
+def _dropping(name: str) -> str:
+    """How to forget the release."""
+    sql = f"DROP ANONYMIZED VIEW {name}"
+    return in_words(python=f"sqlanon.drop_release(con, {name!r})", sql=sql, command=f"{sql} in sqlanon shell")
 
 
 @dataclass(frozen=True)
 class _Refresh:
-    """One refresh: the people of the source and the members of the release, each knowing who came and who left."""
+    """One refresh: the people of the source, the ledger, and what becomes of each cohort."""
 
-    con: duckdb.DuckDBPyConnection
-    anon: str
+    catalog: Catalog
     stored: Stored
     key: str | None
     stack: ExitStack
-    digests: Digests
-    whole: Source
-    source: Source
-    """What the policy reads of it, and digests."""
-    attributes: tuple[Attribute, ...]
-    sensitive: tuple[Sensitive, ...]
-    columns: tuple[str, ...]
-    """The columns of the release."""
-    people: str
-    members: str
+    ledger: Ledger
+    reading: Reading
 
-    @classmethod
-    def of(
-        cls, con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: str | None, stack: ExitStack
-    ) -> _Refresh:
-        """Read the source and compare it with what is stored."""
-        policy, storage = stored.policy, f"{database_of(anon)}.{stored.storage}"
-        digests = recall(con, anon, stored, key)
-        if digests is None:
-            raise CatalogError(
-                f"View '{stored.name}' was made by a sqlanon that could not refresh: CREATE OR REPLACE ANONYMIZED VIEW"
-            )
-        found = stack.enter_context(steady(con, stored.source))
-        digests.check(found, stored.name)
-        known = hierarchies(con, anon)
-        source = digests.of(found, policy, key)
-        columns = resolve(con, f"from {storage}").columns
-        alike = [IS_NEW, *source.spelt(policy.sensitive)]
-        kept = members_of(storage)
-        if _differ(con, storage, kept, columns):
-            raise BrokenPromiseError(
-                f"The rows of '{stored.name}' are not those that were released: CREATE OR REPLACE ANONYMIZED VIEW"
-            )
-        people = render("refresh/people.sql", people=source.relation, members=kept, alike=names(alike))
-        people = stack.enter_context(temporary(con, "people", people))
-        members = render("refresh/members.sql", people=people, members=kept, printed=names(stored.printed))
-        return cls(
-            con,
-            anon,
-            stored,
-            key,
-            stack,
-            digests,
-            found,
-            replace(source, relation=people),
-            attributes_of(found, policy, known, anon),
-            sensitive_of(found, policy, known, anon),
-            columns,
-            people,
-            stack.enter_context(temporary(con, "members", members)),
-        )
+    @property
+    def con(self) -> Session:
+        """The connection."""
+        return self.catalog.con
 
     @property
     def policy(self) -> Policy:
         """What the release is asked to be."""
         return self.stored.policy
 
+    @property
+    def follows(self) -> bool:
+        """Do labels follow the members?"""
+        return bool(self.policy.identity) and self.policy.changed == "follow"
+
+    @cached_property
+    def newcomers(self) -> Newcomers:
+        """Those who wait."""
+        return Newcomers(self.catalog, self.stored, self.ledger, self.reading, self.key, self.stack)
+
     def run(self) -> Version:
-        """Decide, print, verify and store."""
-        added = self._added()
-        withdrawn = self._withdrawn(added)
-        for additions, withdrawals in self._attempts(added, withdrawn):
-            rows = self.stack.enter_context(temporary(self.con, "rows", self._rows(additions, withdrawals)))
-            try:
-                proof = self._prove(rows)
-                break
-            except BrokenPromiseError:
-                if not set(RELATIVE) & set(self.policy.models) or (additions, withdrawals) == (None, None):
-                    raise
-        if (additions, withdrawals) != (added, withdrawn):
-            log.warning("More of those who came or left '%s' are held, as it would break a model", self.stored.name)
-        return self._store(rows, proof)
+        """Decide, label, verify and store."""
+        members = self._parted()
+        labels = self._labels(members)
+        old = self._old(members, labels)
+        rows, proof, note = self._with_newcomers(old)
+        return self._store(rows, proof, labels, note)
 
-    def _attempts(self, added: str | None, withdrawn: str | None) -> Iterator[tuple[str | None, str | None]]:
-        """What to change, and what less of it if that breaks a model that looks at the whole release."""
-        tried = []
-        for attempt in ((added, withdrawn), (added, None), (None, withdrawn), (None, None)):
-            if attempt not in tried:
-                tried.append(attempt)
-                yield attempt
+    def _table(self, what: str, sql: str) -> str:
+        """A table for the time of the refresh."""
+        return self.stack.enter_context(temporary(self.con, what, sql))
 
-    def _added(self) -> str | None:
-        """The rows of those new people who can be released, as a table; None if nobody can."""
-        most = self._most_alike()
-        if most is None:
-            return None
-        is_added = f"({IS_NEW} and {PLACE} <= {most})"
-        columns = names(self.source.columns)
-        people = replace(self.source, relation=f"(select {columns}, {is_added} as {IS_ADDED} from {self.people})")
-        token = await_report()
-        policy = recognizing(self.policy)
-        planned = plan(people, policy, self.attributes, self.sensitive, token, self.key, part=IS_ADDED)
-        added = self.stack.enter_context(temporary(self.con, "added", planned.sql))
-        take_report(token)
-        return added
-
-    def _most_alike(self) -> int | None:
-        """How many new people with the same sensitive values may be released, so that all together keep the models: as
-        many as possible, since models are only ever kept better by fewer of the most frequent; None if none will do."""
-        ((largest,),) = run(self.con, f"select coalesce(max({PLACE}), 0) from {self.people} where {IS_NEW}")
-        low, high = 0, int(largest)
-        if high and self._is_enough(high):
-            return high
-        while low + 1 < high:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._keeps_models(middle) else (low, middle)
-        return low if low and self._is_enough(low) else None
-
-    def _is_enough(self, most: int) -> bool:
-        new = f"select count(*) from {self.people} where {IS_NEW} and {PLACE} <= {most}"
-        return bool(run(self.con, new)[0][0] >= self.policy.k) and self._keeps_models(most)
-
-    def _keeps_models(self, most: int) -> bool:
-        """Do the new people, so many of each kind at most, keep the models as one class?"""
-        new = f"(select *, 0 as {EVERYBODY} from {self.people} where {IS_NEW} and {PLACE} <= {most})"
-        return all(
-            asked.holds(run(self.con, asked.sql(new, [EVERYBODY], column))[0][0])
-            for asked, column in asked_of(self.policy, self.sensitive)
-        )
-
-    def _withdrawn(self, added: str | None) -> str | None:
-        """The cohorts from which those who left are withdrawn, as a table; None if there are none.
-
-        None of a class that is added to in the same version: rows that come could stand for ones that go, so that a
-        comparison would show fewer than k of either.
-        """
-        if self.policy.deleted == "hold":
-            return None
-        parts = [COHORT, HAS_LEFT]
-        broken = [
-            f"select q1 as cohort from (\n{asked.classes_sql(self.members, parts, column)}\n) "
-            f"where {asked.broken('reached')}"
-            for asked, column in asked_of(self.policy, self.sensitive)
-        ]
-        if added is not None:
-            same = (f"added.{quoted(c)} is not distinct from members.{quoted(c)}" for c in self.stored.printed)
-            broken.append(
-                f"select members.{COHORT} as cohort from {self.members} as members "
-                f"join (select distinct {names(self.stored.printed)} from {added}) as added on {' and '.join(same)}"
+    def _parted(self) -> str:
+        """The members, with the cohorts that are parted in two; who is away has a new cohort and its parent."""
+        members = self.ledger.members
+        away = []
+        if may_part(self.policy) and self.policy.deleted == "withdraw":
+            away.append(HAS_LEFT)
+        if may_part(self.policy) and self.follows:
+            moved = (
+                f"select {COHORT} from {members} where not {IS_ERASED} group by {COHORT} "
+                f"having bool_or({STATE} is distinct from {NOW}) and not bool_or({HAS_LEFT})"
             )
-        sql = render(
-            "refresh/withdrawable.sql",
-            members=self.members,
-            k=str(self.policy.k),
-            broken=" union all ".join(broken) or "select null as cohort where false",
+            self._refuse_missing()
+            far = self._table("far", far_sql(self._cohorts_of_people(members, moved)))
+            away.append(f"{DIGEST} in (from {far})")
+        flagged = self._table("flagged", f"select *, {' or '.join(away) or 'false'} as {AWAY} from {members}")
+        parted = self._table("parted", parted_sql(self.reading, flagged))
+        last = f"(select max({COHORT}) from {members})"
+        numbered = f"select {COHORT} as parent, {last} + row_number() over (order by {COHORT}) as child from {parted}"
+        sql = (
+            f"select flagged.* exclude ({AWAY}) replace (coalesce(child, {COHORT}) as {COHORT}), parent as {PARENT} "
+            f"from {flagged} as flagged left join ({numbered}) as numbered on {AWAY} and parent = {COHORT}"
         )
-        withdrawn = self.stack.enter_context(temporary(self.con, "withdrawn", sql))
-        return withdrawn if run(self.con, f"select 1 from {withdrawn} limit 1") else None
+        return self._table("cohorts", sql)
 
-    def _rows(self, added: str | None, withdrawn: str | None) -> str:
-        """The query for the members that the release is to have."""
-        kept = f"{DIGEST}, {ADDED}, {HAS_LEFT}, {names(self.columns)}"
-        stay = f"select {kept} from {self.members}"
-        if withdrawn is not None:
-            stay += f" where not ({HAS_LEFT} and {COHORT} in (from {withdrawn}))"
-        if added is None:
-            return stay
-        version = self.stored.version + 1
-        return f"{stay} union all select {DIGEST}, {version}, false, {names(self.columns)} from {added}"
+    def _refuse_missing(self) -> None:
+        """Raise if a hierarchy lacks values that the source has."""
+        ((problem,),) = run(self.con, missing_sql(self.reading))
+        if problem is not None:
+            raise DataError(problem)
 
-    def _prove(self, rows: str) -> dict[str, Any]:
-        """What holds of the release, and of each cohort by itself."""
+    def _cohorts_of_people(self, members: str, cohorts: str) -> Reading:
+        """What is read, where each person has the cohort they are in, if it is one of these."""
+        listed = f"select {DIGEST}, {COHORT} from {members} where not {HAS_LEFT} and {COHORT} in ({cohorts})"
+        people = (
+            f"(select people.*, {COHORT} from {self.ledger.people} as people left join ({listed}) using ({DIGEST}))"
+        )
+        return replace(self.reading, source=replace(self.reading.source, relation=people))
+
+    def _labels(self, members: str) -> str | None:
+        """The labels of cohorts whose members have changed, left or returned, as a table."""
+        if not self.follows:
+            return None
+        stale = (
+            f"select {COHORT} from {members} where not {IS_ERASED} group by {COHORT} "
+            f"having bool_or(not {HAS_LEFT}) and (bool_or({STATE} is distinct from {NOW}) or bool_or({PARENT} is not "
+            f"null) or {COHORT} in (select {PARENT} from {members}))"
+        )
+        return self._table("labels", labels_sql(self._cohorts_of_people(members, stale)))
+
+    def _old(self, members: str, labels: str | None) -> str:
+        """The members as they are to be: cohorts shown or not, labels, weights."""
+        present = f"bool_or(not {HAS_LEFT}) over (partition by {COHORT})"
+        rows = self._table("old", self._old_sql(members, labels, "true" if self.policy.deleted == "hold" else present))
+        if set(RELATIVE) & set(self.policy.models):
+            try:
+                self._prove(rows)
+            except BrokenPromiseError:
+                log.warning("No cohort of '%s' is withdrawn, because otherwise a model would break", self.stored.name)
+                return self._table("old", self._old_sql(members, labels, "true"))
+        return rows
+
+    def _old_sql(self, members: str, labels: str | None, is_shown: str) -> str:
+        printed = self.stored.printed if labels is not None else ()
+        present = f"avg(cast(not {HAS_LEFT} as integer)) over (partition by {COHORT})"
+        given = {
+            column: f"case when labels.{COHORT} is null then members.{quoted(column)} else labels.{quoted(column)} end"
+            for column in printed
+        }
+        if self.policy.row_weight:
+            given[ROW_WEIGHT_COLUMN] = f"round({present}, 3)"
+        columns = (
+            f"{given[column]} as {quoted(column)}" if column in given else f"members.{quoted(column)}"
+            for column in self.ledger.columns
+        )
+        facts = f"{DIGEST}, {ADDED}, members.{COHORT}, {NOW} as {STATE}, {HAS_LEFT}, {IS_BLANK}, {WAS_SHOWN}"
+        join = f"left join {labels} as labels on labels.{COHORT} = members.{COHORT}" if labels is not None else ""
+        shown = f"not {IS_ERASED} and {is_shown.replace(COHORT, f'members.{COHORT}')} as {IS_SHOWN}"
+        text = f"select {facts}, {IS_ERASED}, {PARENT}, {shown}, {', '.join(columns)} from {members} as members {join}"
+        return text.replace(f"(partition by {COHORT})", f"(partition by members.{COHORT})")
+
+    def _with_newcomers(self, old: str) -> tuple[str, Proof, str | None]:
+        """The whole ledger with those who are added, proved, and why nobody is where that is not for their number."""
+        waiting, note = self.newcomers.count(), None
+        sensitive = self.reading.source.resolve_names(self.policy.sensitive)
+        storage = f"{self.catalog.database}.{self.stored.storage}"
+        if not waiting or waiting < batch_size(self.con, self.policy, storage, sensitive):
+            return old, self._prove(old), None
+        if (note := self.newcomers.refused()) is not None:
+            log.warning("Nobody is added to '%s': %s", self.stored.name, note)
+            return old, self._prove(old), note
+        if self.newcomers.keep_models():
+            rows = self._table("rows", self._joined_sql(old, self.newcomers.form(), is_blank=False))
+            try:
+                return rows, self._prove(rows), None
+            except BrokenPromiseError:
+                if not set(RELATIVE) & set(self.policy.models):
+                    raise
+        log.warning("New people of '%s' break a model all together; they are not looked at again", self.stored.name)
+        blank = self.newcomers.form_blank() if self.policy.failed == "blank" else None
+        rows = self._table("rows", self._joined_sql(old, blank, is_blank=True))
+        return rows, self._prove(rows), None
+
+    def _joined_sql(self, old: str, added: str | None, is_blank: bool) -> str:
+        """The query for the ledger with new cohorts, and those of the new people who are not in them left out."""
+        version, columns = self.stored.version + 1, names(self.ledger.columns)
+        queries = [f"select * from {old}"]
+        if added is not None:
+            cohort = (
+                f"(select coalesce(max({COHORT}), 0) from {old}) + dense_rank() over (order by "
+                f"{names(self.stored.printed)})"
+            )
+            facts = f"{DIGEST}, {version}, {cohort}, {STATE}, false, {str(is_blank).lower()}, false, false, null, true"
+            queries.append(f"select {facts}, {columns} from {added}")
+        copy = f"row_number() over (partition by {DIGEST})"
+        known = f"select {DIGEST}, {copy} as copy from {added}" if added else f"select null as {DIGEST}, 0 as copy"
+        nothing = "".join(", null" for _ in self.ledger.columns)
+        facts = f"new.{DIGEST}, {version}, {LEFT_OUT}, {STATE}, false, false, false, true, null, false{nothing}"
+        new = f"(select *, {copy} as copy from {self.ledger.people} where {IS_NEW}) as new"
+        same = f"known.{DIGEST} = new.{DIGEST} and known.copy = new.copy"
+        queries.append(f"select {facts} from {new} anti join ({known}) as known on {same}")
+        return " union all ".join(queries)
+
+    def _prove(self, ledger: str) -> Proof:
+        """What holds of the rows that are shown, and of each cohort by itself."""
+        rows = f"(select * from {ledger} where {IS_SHOWN})"
         if not run(self.con, f"select 1 from {rows} limit 1"):
             raise DataError(
-                f"Nobody of '{self.stored.name}' is left in its source: DROP ANONYMIZED VIEW {self.stored.name}"
+                f"Nobody in '{self.stored.name}' is still in its source: DROP ANONYMIZED VIEW {self.stored.name}"
             )
-        proof = prove(self.con, rows, equal_rows(self.stored.printed), self.policy)
+        proof = prove(self.catalog, rows, equal_rows(self.stored.printed), self.policy)
         options = {option: value for option, value in self.policy.options().items() if option not in RELATIVE}
-        prove(self.con, rows, equal_rows([*self.stored.printed, ADDED]), Policy.of(options))
+        prove(self.catalog, rows, equal_rows([COHORT]), Policy.of(options))
         return proof
 
-    def _store(self, rows: str, proof: dict[str, Any]) -> Version:
+    def _store(self, ledger: str, proof: Proof, labels: str | None, note: str | None) -> Version:
         con, stored = self.con, self.stored
-        storage, columns = f"{database_of(self.anon)}.{stored.storage}", names(self.columns)
-        version = self._counted(rows)
-        if version.version != stored.version:
+        storage, columns = f"{self.catalog.database}.{stored.storage}", names(self.ledger.columns)
+        shown = f"(select * from {ledger} where {IS_SHOWN})"
+        is_new = differ(con, storage, shown, self.ledger.columns)
+        version = self._counted(ledger, labels, is_new, note)
+        if is_new:
             run(con, f"delete from {storage}")
-            run(con, f"insert into {storage} select {columns} from {rows} order by sqlanon_shuffle({ADDED}::bigint)")
-            members = members_of(storage)
-            run(con, f"delete from {members}")
-            run(con, f"insert into {members} select {DIGEST}, {ADDED}, {columns} from {rows} order by {DIGEST}")
+            run(con, f"insert into {storage} select {columns} from {shown} order by sqlanon_shuffle({ADDED}::bigint)")
+        members = members_of(storage)
+        run(con, f"delete from {members}")
+        listed = f"{DIGEST}, {ADDED}, {COHORT}, {STATE}"
+        run(con, f"insert into {members} by name select {listed}, {columns} from {ledger} order by {DIGEST}")
+        self._store_cohorts(ledger, version)
+        if is_new:
             if (
-                _differ(con, storage, members, self.columns)
-                or prove(con, storage, equal_rows(stored.printed), stored.policy) != proof
+                differ(con, storage, shown, self.ledger.columns)
+                or prove(self.catalog, storage, equal_rows(stored.printed), stored.policy) != proof
             ):
-                raise BrokenPromiseError("A printed class is not what was verified; nothing was stored")
-            check_combinations(con, stored.name, storage, stored.source, f"from {self.whole.relation}", stored.policy)
-            add_version(con, self.anon, version)
-        metrics = self._measure(rows)
-        run(
-            con,
-            f"update {self.anon}.releases set version = $version, refreshed_at = $now, rows = $rows, proof = $proof, "
-            "metrics = $metrics, held_new = $held_new, held_deleted = $held_deleted where name = $name",
-            {
-                "version": version.version,
-                "now": now(),
-                "rows": version.rows,
-                "proof": json.dumps(proof, ensure_ascii=False),
-                "metrics": json.dumps(metrics),
-                "held_new": version.held_new,
-                "held_deleted": version.held_deleted,
-                "name": stored.name,
-            },
-        )
+                raise BrokenPromiseError("A released class is not what was verified; nothing was stored")
+            reading = replace(self.reading, source=self.ledger.found)
+            check_combinations(self.catalog, stored.name, storage, stored.source, reading)
+            keep_labels(self.catalog, storage, shown, version.version, stored.printed)
+            add_version(self.catalog, version)
+        update(self.catalog, version, proof, self._measure(ledger))
         return version
 
-    def _counted(self, rows: str) -> Version:
-        """What these rows change, and who is held."""
-        before, version = self.stored.version, self.stored.version + 1
-        ((new,), (members,)) = (
-            run(self.con, f"select count(*) filter (where {IS_NEW}) from {self.people}")[0],
-            run(self.con, f"select count(*) from {self.members}")[0],
+    def _store_cohorts(self, ledger: str, version: Version) -> None:
+        found = (
+            f"select {COHORT} as cohort, any_value({PARENT}) as parent, count(*) as people, "
+            f"bool_or({IS_BLANK}) as is_blank, bool_or({IS_SHOWN}) as is_shown, bool_or({IS_ERASED}) as is_erased "
+            f"from {ledger} where {COHORT} <> {LEFT_OUT} group by {COHORT}"
         )
-        facts = f"count(*), count(*) filter (where {ADDED} = {version}), count(*) filter (where {HAS_LEFT})"
-        ((total, added, held),) = run(self.con, f"select {facts} from {rows}")
-        withdrawn = members - (total - added)
-        is_new = added or withdrawn
-        return Version(self.stored.name, version if is_new else before, total, added, withdrawn, new - added, held)
+        replace_cohorts(self.catalog, self.stored.name, version.version, found)
 
-    def _measure(self, rows: str) -> dict[str, float]:
+    def _counted(self, ledger: str, labels: str | None, is_new: bool, note: str | None) -> Version:
+        """What becomes of the rows, and who is held."""
+        before, version = self.stored.version, self.stored.version + 1
+        is_added = f"{ADDED} = {version}"
+        facts = {
+            "rows": IS_SHOWN,
+            "added": f"{IS_SHOWN} and {is_added}",
+            "withdrawn": f"{WAS_SHOWN} and not {IS_SHOWN}",
+            "held_new": "false",
+            "held_deleted": f"{IS_SHOWN} and {HAS_LEFT}",
+            "returned": f"{IS_SHOWN} and not {WAS_SHOWN} and not {is_added}",
+            "left_out": f"{IS_ERASED} and not {HAS_LEFT}",
+            "blank": f"{IS_SHOWN} and {IS_BLANK}",
+        }
+        counted = ", ".join(f"count(*) filter (where {fact})" for fact in facts.values())
+        found = dict(zip(facts, run(self.con, f"select {counted} from {ledger}")[0], strict=True))
+        ((decided,),) = run(
+            self.con, f"select (select count(*) from {ledger}) - (select count(*) from {self.ledger.members})"
+        )
+        found["held_new"] = self.newcomers.count() - decided
+        parted = f"select count(distinct {COHORT}) from {ledger} where {PARENT} is not null"
+        found["parted"] = run(self.con, parted)[0][0]
+        if labels is not None:
+            found["relabeled"] = self._relabeled(labels)
+        found["outdated"] = self._outdated(ledger)
+        return Version(self.stored.name, version if is_new else before, **found, note=note)
+
+    def _relabeled(self, labels: str) -> int:
+        """How many cohorts have other labels than before."""
+        same = " and ".join(f"labels.{quoted(c)} is not distinct from members.{quoted(c)}" for c in self.stored.printed)
+        sql = (
+            f"select count(distinct members.{COHORT}) from {self.ledger.members} as members join {labels} as labels "
+            f"on labels.{COHORT} = members.{COHORT} where {WAS_SHOWN} and not ({same})"
+        )
+        return int(run(self.con, sql)[0][0])
+
+    def _outdated(self, ledger: str) -> int:
+        """How many people's sensitive values are no longer those released."""
+        sensitive = self.reading.source.resolve_names(self.policy.sensitive)
+        if not self.policy.identity or not sensitive:
+            return 0
+        other = " or ".join(f"people.{quoted(c)} is distinct from released.{quoted(c)}" for c in sensitive)
+        sql = (
+            f"select count(*) from {self.ledger.people} as people join {ledger} as released using ({DIGEST}) "
+            f"where {IS_SHOWN} and not {IS_BLANK} and ({other})"
+        )
+        return int(run(self.con, sql)[0][0])
+
+    def _measure(self, ledger: str) -> dict[str, float]:
         """Measure the rows of people who are in the source, against those people."""
-        columns = names(self.digests.types)
+        columns = names(self.ledger.digests.types)
         copy = f"row_number() over (partition by {DIGEST}) as sqlanon_copy"
-        released = f"select {DIGEST}, {copy} from {rows} where not {HAS_LEFT}"
-        there = (
-            f"select {columns} from (select *, {copy} from {self.people}) as people join ({released}) as released "
-            f"on released.{DIGEST} = people.{DIGEST} and released.sqlanon_copy = people.sqlanon_copy"
+        released = f"select {DIGEST}, {copy} from {ledger} where {IS_SHOWN} and not {HAS_LEFT}"
+        present = (
+            f"select {columns} from (select *, {copy} from {self.ledger.people}) as people join ({released}) as "
+            f"released on released.{DIGEST} = people.{DIGEST} and released.sqlanon_copy = people.sqlanon_copy"
         )
-        source = self.stack.enter_context(temporary(self.con, "released", there))
+        source = self._table("released", present)
+        there = Source(source, self.ledger.source.shown, self.ledger.digests.types, is_table=True)
         measured = measure(
-            self.con,
-            Source(source, self.source.shown, self.digests.types, is_table=True),
-            self.policy,
-            self.attributes,
-            f"(select {names(self.columns)} from {rows} where not {HAS_LEFT})",
+            self.catalog,
+            replace(self.reading, source=there),
+            f"(select {names(self.ledger.columns)} from {ledger} where {IS_SHOWN} and not {HAS_LEFT})",
             self.stored.name,
-            self.anon,
             {},
-            is_older=True,
-        )
-        unknown = run(
-            self.con,
-            f"select attribute from {self.anon}.release_labels where release = $1 "
-            f"group by attribute having sum(rows) < (select count(*) from {source}) order by attribute",
-            [self.stored.name],
-        )
+            Tolerance.OLDER,
+        ).measures
+        ((people,),) = run(self.con, f"select count(*) from {source}")
+        unknown = labels_without_rows(self.catalog, self.stored.name, people)
+        if self.policy.identity and self.policy.changed == "keep":  # a label may cover nobody who is there now
+            stored = {a.column for a in self.reading.attributes if a.is_stored}
+            unknown = [column for column in unknown if column in stored]
         if unknown:
             raise HierarchyError(
-                f"Column '{unknown[0][0]}' of '{self.stored.name}' prints labels that its hierarchy no longer has: "
-                f"CREATE OR REPLACE ANONYMIZED VIEW, or bring the hierarchy back"
+                f"Column '{unknown[0]}' of '{self.stored.name}' has labels that its hierarchy no longer has: "
+                f"use {again(self.stored)}, or bring the hierarchy back"
             )
         return measured
-
-
-def _differ(con: duckdb.DuckDBPyConnection, one: str, other: str, columns: Sequence[str]) -> bool:
-    """Have two tables different rows in these columns?"""
-    listed = names(columns)
-    pairs = ((one, other), (other, one))
-    return any(
-        run(con, f"select 1 from (select {listed} from {a} except all select {listed} from {b}) limit 1")
-        for a, b in pairs
-    )

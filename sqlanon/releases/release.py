@@ -1,33 +1,32 @@
-"""Making a release: plan, run, verify on the printed values, measure and store, in one transaction or not at all."""
+"""A release: its rows, the proof, what it cost, and what can be done with it."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
-from sqlanon.catalog.places import SENSITIVE, beside, database_of, key_of
-from sqlanon.catalog.releases import Version, remove, stored_names, stored_release
-from sqlanon.engine.frames import naming
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.history import is_published, record_publication
+from sqlanon.catalog.places import SENSITIVE, key_of, sensitive_place, unquoted
+from sqlanon.catalog.releases import Version, column_losses, remove, stored_names, stored_release, stored_releases
+from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, transaction, unwrap
+from sqlanon.engine.session import Relation, Session, is_readonly, run, transaction, translate_errors, unwrap
 from sqlanon.errors import CatalogError, SqlanonError, not_one_of
-from sqlanon.pipeline.attribute import attributes_of
-from sqlanon.pipeline.promises import Promise, equal_rows, groups_apart, promise_of
+from sqlanon.pipeline.metrics import rounded
+from sqlanon.pipeline.promises import Promise, classes_of, groups_apart, promise_of
+from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.proof import entity_of, prove, whole
+from sqlanon.privacy.proof import entity_of, prove, with_sensitive
+from sqlanon.releases.explaining import Explanation, explain
 from sqlanon.releases.publishing import publish
 from sqlanon.releases.refresh import refresh
 from sqlanon.sqltext import name as quoted
 from sqlanon.sqltext import split_name
-from sqlanon.udfs.methods import METHODS
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
@@ -37,30 +36,30 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-log = logging.getLogger("sqlanon")
-UNPRINTED = ("left_out", "outside_population")
-"""What the proof counts of the source beside what is printed."""
-
 
 @dataclass(frozen=True)
 class Release:
     """A verified release: its rows, the proof, and what it cost.
 
-    `proof` holds the property that holds and what was counted on the printed values: k, classes, rows, and l for each
+    `proof` holds the property that holds and what was counted on the released values: k, classes, rows, and l for each
     sensitive column. `learned`
-    holds what the method found out beside the groups, such as the feature weights of wfcmeans.
+    holds what the method learned in addition to the groups, such as the feature weights of wfcmeans.
     """
 
-    con: duckdb.DuckDBPyConnection = field(repr=False)
+    con: Session = field(repr=False)
     name: str | None
     source: str
     table: str
     printed: tuple[str, ...]
     policy: Policy
-    proof: dict[str, Any]
+    proof: Proof
     measured: dict[str, float] = field(repr=False)
     learned: dict[str, Any] = field(repr=False)
     sql: str = field(repr=False)
+    losses: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
+    """What each quasi-identifier lost, the most first."""
+    notes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Why some of them lost so much, as far as that was seen when the release was made."""
     frame: Any = field(default=None, repr=False, compare=False)
     """The frame that was anonymized, if it was one. A stored release that is opened again does not know it."""
 
@@ -69,13 +68,13 @@ class Release:
         """What was anonymized: the name or query in `source`, or the frame."""
         return self.source if self.frame is None else self.frame
 
-    def relation(self) -> duckdb.DuckDBPyRelation:
+    def relation(self) -> Relation:
         """The release as a DuckDB relation."""
         return self.con.sql(f"from {self.table}")
 
     def df(self) -> pd.DataFrame:
         """The release as a pandas frame."""
-        with our_errors():
+        with translate_errors():
             self._refuse_changed(self.table)
             frame: pd.DataFrame = self.relation().df()
         return frame
@@ -107,22 +106,29 @@ class Release:
     @property
     def suppressed(self) -> int:
         """How many rows of the source lost everything: printed as * in every quasi-identifier, or left out."""
-        rows: int = self.proof["rows"] + self.proof.get("left_out", 0)
+        rows = self.proof.rows + (self.proof.left_out or 0)
         return round(self.measured.get("suppressed", 0) * rows)
 
     @property
     def sensitive_table(self) -> str | None:
         """Where a stored release of anatomy has its sensitive values: group_id, value and rows."""
-        return beside(self.table) if METHODS[self.policy.method].is_exact and self.name is not None else None
+        is_apart = self.policy.kind.prints_exact and self.name is not None
+        return sensitive_place(self.table) if is_apart else None
 
-    def verify(self) -> dict[str, Any]:
-        """Prove what is printed again, now; raises BrokenPromiseError if the table no longer keeps its promise.
+    def verify(self) -> Proof:
+        """Prove what is released again, now; raises BrokenPromiseError if the table no longer keeps its promise.
 
         Where rows have boxes of their own (nonhomogeneous), that takes the source as it was. Where people were counted
         by an entity that is not released, rows are counted instead: there are never fewer.
         """
-        with our_errors():
+        with translate_errors():
             return self._prove(self._tables)
+
+    def discard(self) -> None:
+        """Drop the rows of a release that has no name; they would go with the connection anyway."""
+        if self.name is not None:
+            raise CatalogError(f"Release '{self.name}' is stored: sqlanon.drop_release drops it")
+        run(self.con, f"drop table {self.table}")
 
     def refresh(self, *, key: bytes | None = None) -> Version:
         """Bring a stored view up to its source, see `sqlanon.refresh`; what was added, withdrawn and held.
@@ -133,39 +139,82 @@ class Release:
             raise CatalogError("Only a stored view can be refreshed: give it a name, and kind='view'")
         return refresh(self.con, self.name, key=key)
 
-    def publish(self, path: str | Path, *, replace: bool = False) -> dict[str, Any]:
+    def unique_with_kept(self) -> float | None:
+        """The share of rows that are unique to whoever also knows the kept columns; None if nothing is kept."""
+        kept = (*self.policy.keep, *self.policy.unsafe_keep)
+        if not kept:
+            return None
+        known = ", ".join(quoted(column) for column in (*self.printed, *kept))
+        with translate_errors():
+            ((share,),) = run(
+                self.con,
+                "select coalesce(count(*) filter (where n = 1) / sum(n), 0) "
+                f"from (select count(*) as n from {self.table} group by {known})",
+            )
+        return float(share)
+
+    def publish(self, path: str | Path, *, replace: bool = False, formulas: bool = False) -> dict[str, Any]:
         """Write the release to a new .duckdb, .parquet or .csv file that holds nothing else, and verify it there.
 
         Returns what the file says about it, in its table `about` or its key-value metadata; a csv file says nothing.
+        In a csv file, text that a spreadsheet would run as a formula (it begins with =, +, -, @, tab or return) gets an
+        apostrophe before it, unless `formulas` is set. The file's SHA-256 is recorded in `anon.publications`.
         """
         proof = self.verify()
-        properties = [proof["property"]]
+        properties = [proof.property]
         for model, asked in self.policy.models.items():
             if model != "l":
                 properties.append(f"{model} = {asked:g}")
-            elif "l-diversity" not in proof["property"]:
+            elif "l-diversity" not in proof.property:
                 properties.append("l-diversity")
         about = {
             "property": ", ".join(properties),
             "k": self.policy.k,
             "l": self.policy.l,
             "method": self.policy.method,
-            "loss": self.measured.get("gcp"),
-            "rows": proof["rows"],
-            "classes": proof["classes"],
-            "suppressed": self.suppressed - proof.get("left_out", 0),
-            "left_out": proof.get("left_out", 0),
+            "loss": rounded(self.measured.get("gcp")),
+            "rows": proof.rows,
+            "classes": proof.classes,
+            "suppressed": self.suppressed - (proof.left_out or 0),
+            "left_out": proof.left_out or 0,
             "ranges": self.policy.ranges,
             "sqlanon": __version__,
         }
-        publish(self.con, self._tables, path, about, proof, self._prove, replace)
+        publish(self.con, self._tables, path, about, proof, self._prove, replace, formulas)
+        if self.name is not None:
+            self._record(Path(path), proof.rows)
         return about
 
-    def report(self, path: str | Path, *, curve: bool | None = None) -> Path:
-        """Write all that is to be told of the release to one HTML file, verified again; see sqlanon/reports.py."""
+    def _record(self, file: Path, rows: int) -> None:
+        """Remember the file in `anon.publications`, unless the database is open for reading only."""
+        catalog = Catalog.of(self.con)
+        if self.name is not None and not is_readonly(self.con, unquoted(catalog.database)):
+            record_publication(catalog, self.name, file, rows)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        curve: bool | None = None,
+        author: str | None = None,
+        purpose: str | None = None,
+        recipient: str | None = None,
+        source_date: str | date | None = None,
+        published: str | Path | None = None,
+    ) -> Path:
+        """Write all that is to be told of the release to one HTML file, verified again.
+
+        The rest is written above the place to sign: who releases it, for what and to whom, of which day the source is
+        (by default that of its file), and the SHA-256 of the published file.
+        """
         from sqlanon.reporting.page import report_release
 
-        return report_release(self, path, curve)
+        paper = {"author": author, "purpose": purpose, "recipient": recipient}
+        return report_release(self, path, curve, **paper, source_date=source_date, published=published)
+
+    def explain(self) -> Explanation:
+        """Why it lost what it lost: by column, and what other requests would save; it takes the source as it was."""
+        return explain(self)
 
     def plot(self, *, dark: bool = False) -> Figure:
         """The main figure of the report: class sizes and what became of each column."""
@@ -194,32 +243,32 @@ class Release:
     def _refuse_changed(self, table: str) -> None:
         """An error in words where the release's table or view is gone or has other columns."""
         try:
-            resolve(self.con, f"from {table}").spelt(self.printed)
+            resolve(self.con, f"from {table}").resolve_names(self.printed)
         except CatalogError as problem:
-            raise CatalogError(f"Release '{self.name}' is not as it was made: {problem}") from None
+            raise CatalogError(f"Release '{self.name}' has changed since it was made: {problem}") from None
 
-    def _prove(self, tables: Mapping[str, str]) -> dict[str, Any]:
+    def _prove(self, tables: Mapping[str, str]) -> Proof:
         """What holds of the release as it stands in these tables."""
         self._refuse_changed(next(iter(tables.values())))
-        method = METHODS[self.policy.method]
-        if method.is_exact:
-            promise = groups_apart()
-        elif method.is_homogeneous and self.policy.population is None:
-            promise = equal_rows(self.printed, entity_of(self.relation().columns, self.policy))
-        else:
-            with naming(self.con) as named:
-                source, anon = resolve(self.con, named(self.origin)), anon_schema(self.con)
-                if self.policy.population is not None:
-                    source = source.among(resolve(self.con, self.policy.population), self.policy.quasi)
-                attributes = attributes_of(source, self.policy, hierarchies(self.con, anon), anon)
-                return self._proved(tables, promise_of(self.policy, attributes, source))
-        return self._proved(tables, promise)
+        catalog = Catalog.of(self.con)
+        if self.policy.kind.reads_source:
+            with registered(self.con) as named:
+                return self._proved(catalog, tables, promise_of(catalog.read(named(self.origin), self.policy)))
+        if self.policy.kind.prints_exact:
+            return self._proved(catalog, tables, groups_apart())
+        entity = entity_of(self.relation().columns, self.policy)
+        return self._proved(catalog, tables, classes_of(self.policy, self.printed, entity))
 
-    def _proved(self, tables: Mapping[str, str], promise: Promise) -> dict[str, Any]:
-        table, *beside = tables.values()
-        proof = prove(self.con, whole(table, beside[0] if beside else None, self.policy), promise, self.policy)
-        # What is not printed was counted when the source was at hand.
-        return proof | {fact: self.proof[fact] for fact in UNPRINTED if fact in self.proof}
+    def _proved(self, catalog: Catalog, tables: Mapping[str, str], promise: Promise) -> Proof:
+        table, *apart = tables.values()
+        released = with_sensitive(table, apart[0] if apart else None, self.policy)
+        proof = prove(catalog, released, promise, self.policy)
+        # What is not released was counted when the source was at hand.
+        earlier = self.proof
+        linked_k = earlier.linked_k if proof.linked_k is None else proof.linked_k
+        return replace(
+            proof, left_out=earlier.left_out, outside_population=earlier.outside_population, linked_k=linked_k
+        )
 
 
 def _require(module: str, package: str | None = None) -> Any:
@@ -233,31 +282,40 @@ def _require(module: str, package: str | None = None) -> Any:
 def drop_release(con: Any, name: str, *, kind: str | None = None, missing_ok: bool = False) -> None:
     """Drop a stored release: its view or table, its rows, and its entry in `anon.releases`."""
     raw = unwrap(con)
-    with our_errors(), transaction(raw):
-        anon = anon_schema(raw)
-        key = key_of(raw, anon, name)[2]
-        stored = run(raw, f"select kind from {anon}.releases where lower(name) = lower($1)", [key])
-        if stored and kind not in (None, stored[0][0]):
-            raise CatalogError(f"Release '{name}' is a {stored[0][0]}: DROP ANONYMIZED {stored[0][0].upper()} {name}")
-        if not remove(raw, anon, key) and not missing_ok:
-            raise CatalogError(not_one_of("release", name, stored_names(raw, anon)))
+    with translate_errors(), transaction(raw):
+        catalog = Catalog.of(raw)
+        key = key_of(catalog, name)[2]
+        stored = stored_releases(catalog, key)
+        if stored and kind not in (None, stored[0].kind):
+            found = stored[0].kind
+            raise CatalogError(f"Release '{name}' is a {found}: DROP ANONYMIZED {found.upper()} {name}")
+        if not remove(catalog, key) and not missing_ok:
+            raise CatalogError(not_one_of("release", name, stored_names(catalog)))
 
 
 def open_release(con: Any, name: str) -> Release:
     """A stored release by its name."""
     raw = unwrap(con)
-    with our_errors(), transaction(raw):
-        anon = anon_schema(raw)
-        found = stored_release(raw, anon, name)
+    with translate_errors(), transaction(raw):
+        catalog = Catalog.of(raw)
+        found = stored_release(catalog, name)
+        losses = column_losses(catalog, found.name)
     return Release(
-        raw,
-        found.name,
-        found.source,
-        f"{database_of(anon)}.{quoted(found.schema)}.{quoted(found.table)}",
-        found.printed,
-        found.policy,
-        found.proof,
-        found.metrics,
-        found.learned,
+        con=raw,
+        name=found.name,
+        source=found.source,
+        table=f"{catalog.database}.{quoted(found.schema)}.{quoted(found.table)}",
+        printed=found.printed,
+        policy=found.policy,
+        proof=found.proof,
+        measured=found.metrics,
+        learned=found.learned,
         sql="",
+        losses=losses,
     )
+
+
+def was_published(con: Any, name: str) -> bool:
+    """Is there a stored release of this name that was published?"""
+    catalog = Catalog.of(unwrap(con))
+    return is_published(catalog, key_of(catalog, name)[2])

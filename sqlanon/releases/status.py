@@ -6,23 +6,23 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.members import recall
-from sqlanon.catalog.places import database_of, is_still_there, members_of, unrefreshable
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.members import cohorts_of, recall
+from sqlanon.catalog.places import is_still_there, members_of, unrefreshable
 from sqlanon.catalog.releases import Stored, stored_release, stored_releases
 from sqlanon.engine.instances import key_named
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.engine.session import translate_errors, unwrap
 from sqlanon.errors import SqlanonError
-from sqlanon.sqltext import literal, render
+from sqlanon.pipeline.digests import COHORT, DIGEST, STATE
+from sqlanon.sqltext import answer_sql, render
 
 
 @dataclass(frozen=True)
 class Status:
-    """A stored release and how far its source has gone on: `new_rows` of people whom it does not print, and
-    `deleted_rows` of people whom the source no longer has. None where that cannot be told, and `note` says why."""
+    """A stored release and how far its source has gone on: `new_rows` of people whom it has not looked at,
+    `deleted_rows` of people whom the source no longer has, and `changed_rows` of people whose labels would follow them.
+    None where that cannot be told, and `note` says why."""
 
     release: str
     source: str
@@ -33,6 +33,7 @@ class Status:
     rows: int
     new_rows: int | None
     deleted_rows: int | None
+    changed_rows: int | None
     is_stale: bool | None
     note: str | None
 
@@ -46,15 +47,16 @@ class Status:
 
 TYPES = {
     "release": "varchar",
-    "source": "varchar",
-    "kind": "varchar",
-    "version": "integer",
-    "made_at": "timestamp",
-    "refreshed_at": "timestamp",
     "rows": "bigint",
     "new_rows": "bigint",
     "deleted_rows": "bigint",
+    "changed_rows": "bigint",
     "is_stale": "boolean",
+    "version": "integer",
+    "kind": "varchar",
+    "source": "varchar",
+    "made_at": "timestamp",
+    "refreshed_at": "timestamp",
     "note": "varchar",
 }
 
@@ -65,28 +67,23 @@ def status(con: Any, release: str | None = None, *, key: bytes | None = None) ->
     Views are compared with their sources person by person; `key` is for those with pseudonyms.
     """
     raw = unwrap(con)
-    with our_errors():
-        anon = anon_schema(raw)
-        found = stored_releases(raw, anon) if release is None else [stored_release(raw, anon, release)]
-        return [_status(raw, anon, stored, key) for stored in found]
+    with translate_errors():
+        catalog = Catalog.of(raw)
+        found = stored_releases(catalog) if release is None else [stored_release(catalog, release)]
+        return [_status(catalog, stored, key) for stored in found]
 
 
 def status_sql(found: list[Status]) -> str:
     """A query that answers with a row per release."""
-    empty = ", ".join(f"cast(null as {kind}) as {column}" for column, kind in TYPES.items())
-    rows = [f"select {empty} where false"]
-    for each in found:
-        pairs = zip(each.as_dict().values(), TYPES.values(), strict=True)
-        rows.append("select " + ", ".join(f"cast({literal(value)} as {kind})" for value, kind in pairs))
-    return f"from ({' union all '.join(rows)}) order by release"
+    return f"{answer_sql(TYPES, ([one.as_dict()[column] for column in TYPES] for one in found))} order by release"
 
 
-def _status(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: bytes | None) -> Status:
+def _status(catalog: Catalog, stored: Stored, key: bytes | None) -> Status:
     try:
-        new, deleted = _compared(con, anon, stored, key)
-        note = None
+        found, note = _compared(catalog, stored, key), None
     except SqlanonError as problem:
-        new, deleted, note = None, None, str(problem)
+        found, note = None, str(problem)
+    new, deleted, changed = found or (None, None, None)
     return Status(
         stored.name,
         stored.source,
@@ -94,30 +91,42 @@ def _status(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: byte
         stored.version,
         stored.created_at,
         stored.refreshed_at,
-        stored.proof["rows"],
+        stored.proof.rows,
         new,
         deleted,
-        None if new is None or deleted is None else new + deleted > 0,
+        changed,
+        None if found is None else any(found),
         note,
     )
 
 
-def _compared(con: duckdb.DuckDBPyConnection, anon: str, stored: Stored, key: bytes | None) -> tuple[int, int]:
-    """How many people of the source are not in the view, and how many of the view not in the source."""
+def _compared(catalog: Catalog, stored: Stored, key: bytes | None) -> tuple[int, int, int]:
+    """How many people of the source the view has not looked at, how many of it are gone, and how many have changed."""
     if stored.kind != "view":
-        resolve(con, stored.source)  # is it still there?
+        resolve(catalog.con, stored.source)  # is it still there?
         raise SqlanonError("A table is a snapshot")
     if (reason := unrefreshable(stored.policy, stored.source)) is not None:
-        raise SqlanonError(f"It cannot be refreshed, as {reason}")
-    source = resolve(con, stored.source)
-    if not is_still_there(con, anon, stored.name):
-        raise SqlanonError("What has its name now is not the release")
-    with key_named(con, bool(stored.policy.pseudonymize), key) as token:
-        digests = recall(con, anon, stored, token)
+        raise SqlanonError(f"It cannot be refreshed, because {reason}")
+    source = resolve(catalog.con, stored.source)
+    if not is_still_there(catalog, stored.name):
+        raise SqlanonError("The object of this name is not the release")
+    with key_named(catalog.con, bool(stored.policy.pseudonymize), key) as token:
+        digests = recall(catalog, stored, token)
         if digests is None:
-            raise SqlanonError("Made by a sqlanon that could not refresh: make it anew")
+            raise SqlanonError("Made by a version of sqlanon that could not refresh: make it again")
         digests.check(source, stored.name)
         people = digests.of(source, stored.policy, token).relation
-        members = f"{members_of(f'{database_of(anon)}.{stored.storage}')}"
-        ((new, deleted),) = run(con, render("refresh/compared.sql", people=people, members=members))
-    return int(new), int(deleted)
+        members = members_of(f"{catalog.database}.{stored.storage}")
+        is_known = COHORT in resolve(catalog.con, f"from {members}").columns
+        listed = f"select cohort from ({cohorts_of(catalog, stored.name)}) where is_shown"
+        compared = render(
+            "steps/refresh/compared.sql",
+            people=people,
+            members=members,
+            digest=DIGEST,
+            state=STATE if is_known else "null",
+            is_shown=f"{COHORT} in ({listed})" if is_known else "true",
+        )
+        ((new, deleted, changed),) = catalog.run(compared)
+    follows = stored.policy.identity and stored.policy.changed == "follow"
+    return int(new), int(deleted), int(changed) if follows else 0

@@ -8,20 +8,19 @@ over what it covers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-import duckdb
 import numpy as np
 
-from sqlanon.engine.session import run
+from sqlanon.engine.session import Session, run
 from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.encode import encoding_ctes
-from sqlanon.pipeline.readback import box_ctes, counts, known
-from sqlanon.pipeline.source import Source
+from sqlanon.pipeline.encode import Held, measured_encoding
+from sqlanon.pipeline.readback import Tolerance, box_ctes, counts, known
+from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import render, with_ctes
 
 BINS = 12
@@ -54,7 +53,8 @@ class Bars:
 
 @dataclass(frozen=True)
 class Column:
-    """What became of one quasi-identifier. `loss` is its mean ncp; None where it cannot be read off what is printed."""
+    """What became of one quasi-identifier. `loss` is its mean ncp; None where it cannot be read off what is
+    released."""
 
     name: str
     kind: str
@@ -64,27 +64,27 @@ class Column:
     bars: Bars | None
 
 
-Bin = tuple[str, Callable[[Any, Any], Any]]
-
-
 def column_of(
-    con: duckdb.DuckDBPyConnection,
-    source: Source,
+    con: Session,
+    reading: Reading,
     attribute: Attribute,
     release: str | None,
-    least: int,
-    may_lack_rows: bool = False,
+    tolerance: Tolerance = Tolerance.EXACT,
+    held: Held | None = None,
 ) -> Column:
-    """What became of an attribute of the source in a release; `least` is the rows that a bar must hold. Without a
-    release only the distribution of the source is looked at."""
-    ctes = encoding_ctes(source, (attribute,))
-    # The labels need a release; where there is none, nothing is printed.
-    printed_at = release if release is not None else f"(from {source.relation} limit 0)"
-    ctes += box_ctes(source, (attribute,), printed_at, lacking=() if may_lack_rows else None)
+    """What became of an attribute of the source in a release. A bar holds k rows or more. Without a release only the
+    distribution of the source is looked at."""
+    alone, least = replace(reading, attributes=(attribute,)), reading.policy.k
+    ctes = measured_encoding(alone, held=held)
+    # The labels need a release; where there is none, nothing is released.
+    printed_at = release if release is not None else f"(from {reading.source.relation} limit 0)"
+    ctes += box_ctes(alone, printed_at, tolerance=tolerance)
     asked = {"counts": counts(attribute), "domain": attribute.domain, "nodes": attribute.nodes}
-    labels = known(attribute) if release is not None else f"({render('report/no_labels.sql')})"
-    ((held, printed, nodes),) = run(con, with_ctes(ctes, render("report/column.sql", **asked, labels=labels)))
-    held, printed, nodes = held or [], printed or [], nodes or []
+    labels = known(attribute) if release is not None else f"({render('steps/report/no_labels.sql')})"
+    ((rows_held, printed, nodes),) = run(
+        con, with_ctes(ctes, render("steps/report/column.sql", **asked, labels=labels))
+    )
+    rows_held, printed, nodes = rows_held or [], printed or [], nodes or []
     rows = sum(label["rows"] for label in printed)
     loss = unchanged = None
     if release is not None and rows:
@@ -92,7 +92,9 @@ def column_of(
         unchanged = sum(label["rows"] for label in printed if not label["is_modified"]) / rows
     is_range = attribute.is_range
     kind = attribute.family.name if is_range else attribute.hierarchy.name if attribute.hierarchy else "no hierarchy"
-    bars = _range_bars(held, printed, attribute, least) if is_range else _tree_bars(held, printed, nodes, least)
+    bars = (
+        _range_bars(rows_held, printed, attribute, least) if is_range else _tree_bars(rows_held, printed, nodes, least)
+    )
     return Column(attribute.column, kind, loss, unchanged, _steps(printed, rows, is_range), bars)
 
 
@@ -182,7 +184,7 @@ def _shares(parts: Sequence[float], whole: float) -> tuple[float, ...]:
 def _range_bars(
     held: Sequence[dict[str, Any]], printed: Sequence[dict[str, Any]], attribute: Attribute, least: int
 ) -> Bars | None:
-    """Bins of one width on the number line, at round numbers, joined with their neighbours until they hold enough."""
+    """Bins of one width on the number line, at round numbers, joined with their neighbors until they hold enough."""
     values = [(value["place"], value["rows"]) for value in held if value["place"] is not None]
     if sum(rows for _, rows in values) < least:
         return None
@@ -214,7 +216,7 @@ def _range_bars(
 
 
 def _width(span: float, unit: float, is_date: bool) -> float:
-    """A round width that makes a few more than BINS bins of a span, as neighbours may be joined."""
+    """A round width that makes a few more than BINS bins of a span, as neighbors may be joined."""
     wanted = max(span / (BINS + 4), unit) or 1.0
     if is_date:
         return next((width for width in SPANS if width >= wanted), SPANS[-1] * math.ceil(wanted / SPANS[-1]))
@@ -233,7 +235,7 @@ def _joined(edges: list[float], rows: Any, least: int) -> list[float]:
             held = 0
     if kept[-1] == edges[-1]:
         return kept
-    while len(kept) > 1 and _held(edges, rows, kept[-1]) < least:  # what remains goes to its neighbours
+    while len(kept) > 1 and _held(edges, rows, kept[-1]) < least:  # what remains goes to its neighbors
         kept.pop()
     return [*kept, edges[-1]]
 

@@ -7,10 +7,12 @@ from html import escape
 from typing import Any
 
 from sqlanon import wording
-from sqlanon.policy import words
+from sqlanon.pipeline.metrics import rounded
 from sqlanon.releases.release import Release
 
 TABLE = "border-collapse: collapse; text-align: left"
+MOST = 4
+"""Columns whose loss is told in a line."""
 CELL = "padding: .15em 1.2em .15em 0; text-align: left; vertical-align: top"
 
 
@@ -30,18 +32,22 @@ def release_html(release: Release) -> str:
 
 def _title(release: Release) -> str:
     """Its name and the property that was verified when it was made."""
-    are_people = release.policy.entity is not None
-    return f"{release.name or 'release'}: {words.property_of(release.policy, release.proof['k'], are_people)}"
+    policy = release.policy
+    return f"{release.name or 'release'}: {policy.kind.claim(policy, release.proof.k)}"
 
 
 def release_facts(release: Release) -> list[tuple[str, str]]:
     """What a release is, a name and a value each."""
     proof, measured, policy = release.proof, release.measured, release.policy
-    told = [("verified", f"{proof['property']}, k = {proof['k']} (asked {policy.k}) when it was made")]
+    told = [("verified", f"{proof.property}, k = {proof.k} (required: {policy.k}) when it was made")]
+    if proof.linked_k is not None and not policy.linked:
+        told.append(("linked k", f"{proof.linked_k}: people who share the rarest set of rows (not required)"))
     for model in dict.fromkeys(("l", "t", *policy.models)):
         asked = f" (asked {policy.models[model]:g})" if model in policy.models else ""
-        told += [(model, f"{reached:.3g}{asked} in {column}") for column, reached in proof.get(model, {}).items()]
-    told.append(("rows", f"{proof['rows']:,} in {wording.plural(proof['classes'], 'class', 'classes')}"))
+        told += [
+            (model, f"{reached:.3g}{asked} in {column}") for column, reached in proof.models.get(model, {}).items()
+        ]
+    told.append(("rows", f"{proof.rows:,} in {wording.plural(proof.classes, 'class', 'classes')}"))
     if "gcp" in measured:
         bound = f"; {wording.gap(measured['gcp'], measured['lower_bound'])}" if "lower_bound" in measured else ""
         told.append(("lost", f"{measured['gcp']:.1%} (GCP){bound}"))
@@ -60,8 +66,8 @@ def release_dict(release: Release) -> dict[str, Any]:
         "table": release.table,
         "printed": list(release.printed),
         "policy": release.policy.options(),
-        "proof": release.proof,
-        "metrics": release.metrics(),
+        "proof": release.proof.as_dict(),
+        "metrics": {measure: rounded(value) for measure, value in release.metrics().items()},
     }
 
 
@@ -77,17 +83,34 @@ def summary(release: Release) -> str:
     """The proof and the loss in a line."""
     proof, metrics = release.proof, release.metrics()
     shown = ("l", *(model for model in release.policy.models if model != "l"))
-    diversity = "".join(f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.get(m, {}).items())
+    diversity = "".join(
+        f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.models.get(m, {}).items()
+    )
     lost = ""
     if "lower_bound" in metrics:
-        lost = f"; lost {metrics['gcp']:.1%} (GCP); {wording.gap(metrics['gcp'], metrics['lower_bound'])}"
-    elif release.policy.population is not None:
-        lost = f"; lost {metrics['gcp']:.1%} (GCP)"
-    classes = f"k = {proof['k']} in {proof['classes']:,} classes{diversity}"
+        lost = f"; information loss {metrics['gcp']:.2%} (GCP; {wording.gap(metrics['gcp'], metrics['lower_bound'])})"
+    elif release.policy.kind.counts == "people":
+        lost = f"; information loss {metrics['gcp']:.1%} (GCP)"
+    if lost and "gcp" in metrics:
+        lost += where_lost(release)
+    classes = f"k = {proof.k} in {wording.plural(proof.classes, 'class', 'classes')}{diversity}"
     if release.suppressed:
-        left_out = proof.get("left_out", 0)
+        left_out = proof.left_out or 0
         how = f", {left_out:,} of them left out" if left_out else ""
-        classes += f", {release.suppressed:,} rows suppressed{how}"
-    if proof["property"] != "k-anonymity":
-        classes = f"{proof['property']}, {classes}"
-    return f"verified on {proof['rows']:,} printed rows: {classes}{lost}"
+        classes += f", {wording.plural(release.suppressed, 'row')} suppressed{how}"
+    if proof.property != "k-anonymity":
+        classes = f"{proof.property}, {classes}"
+    unique = release.unique_with_kept()
+    kept = "" if unique is None else f"\nwhoever also knows the kept columns finds {unique:.1%} of the rows unique"
+    return f"verified on {wording.plural(proof.rows, 'released row')}: {classes}{lost}{kept}"
+
+
+def where_lost(release: Release) -> str:
+    """``: zip 100.0% (text without hierarchy), cost 62.0%, age 9.0%``: the columns that lost most."""
+    lost = [(column, loss) for column, loss in release.losses.items() if loss > 0]
+    if not lost:
+        return ""
+    notes = {column: f" ({note})" for column, note in release.notes.items()}
+    told = ", ".join(f"{column} {loss:.1%}{notes.get(column, '')}" for column, loss in lost[:MOST])
+    more = f" and {wording.plural(len(lost) - MOST, 'other')}" if len(lost) > MOST else ""
+    return f": {told}{more}"

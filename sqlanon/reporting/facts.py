@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
-from sqlanon.comparison.compare import Comparison, stored_comparison
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.places import SENSITIVE
+from sqlanon.comparison.compare import stored_comparison
+from sqlanon.comparison.comparison import Comparison
 from sqlanon.disclosure.risk import risk
-from sqlanon.engine.frames import FRAME, PREFIX, naming
+from sqlanon.engine.frames import FRAME, PREFIX, registered
 from sqlanon.engine.names import resolve
-from sqlanon.engine.session import our_errors, run, unwrap
+from sqlanon.engine.session import Session, keep_steps, run, translate_errors, unwrap
 from sqlanon.errors import CatalogError
-from sqlanon.pipeline.attribute import attributes_of
+from sqlanon.hierarchies.hierarchy import Hierarchies
+from sqlanon.pipeline.encode import measured_encoding
 from sqlanon.pipeline.models import Asked, Sensitive, sensitive_of
 from sqlanon.pipeline.promises import GROUP
+from sqlanon.pipeline.proof import Proof
+from sqlanon.pipeline.readback import Tolerance
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
-from sqlanon.policy import words
+from sqlanon.policy.kinds import ENTITIES, HOMOGENEOUS, LINKED
 from sqlanon.policy.options import ASKED
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.check_sql import Proof, check_k, check_model, plain_names
-from sqlanon.privacy.checking import check
+from sqlanon.privacy.check_sql import Verified, check_k, check_model, plain_names
+from sqlanon.privacy.checking import Check, check
+from sqlanon.privacy.proof import entity_of
+from sqlanon.releases.combinations import Combination
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release
 from sqlanon.reporting.columns import Column, column_of
+from sqlanon.reporting.signing import Paper, combination_in_words, date_of, others_of, quiet
 from sqlanon.sqltext import fold, literal, name, names, query_or_none, render
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
 
-COUNTED = "k-anonymity of entities"
-"""The property that holds where people were counted."""
 SAMPLE = 8
 """Released rows that are shown."""
 CURVE = (2, 3, 5, 10, 20, 50, 100)
 """The k at which the loss of a table is drawn."""
-CURVE_ROWS = 50_000
+CURVE_ROWS = 2_000
 """Rows up to which that is done without being asked for."""
 
 
@@ -63,7 +68,7 @@ class Facts:
     source: str | None
     policy: Policy
     claim: str
-    proofs: tuple[Proof, ...]
+    proofs: tuple[Verified, ...]
     rows: int
     rows_in: int | None
     suppressed: int
@@ -84,12 +89,25 @@ class Facts:
     comparison: Comparison | None = None
     sample: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    others: tuple[Combination, ...] = ()
+    """The release with other stored releases of the same source."""
+    paper: Paper = field(default_factory=Paper)
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def holds(self) -> bool:
-        """Is everything kept that was asked for?"""
+        """Is everything kept that was required?"""
         return all(proof.holds for proof in self.proofs)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What holds and still should not be signed unread."""
+        found = [combination_in_words(self.title, one) for one in self.others if one.is_broken]
+        required = {proof.column for proof in self.proofs if proof.asked is not None}
+        for proof in self.proofs:
+            if proof.model == "l" and proof.column not in required and (proof.reached or 2) <= 1:
+                found.append(f"In at least one class everybody has the same {proof.column}, and nothing prevents it.")
+        return tuple(found)
 
     @property
     def k(self) -> int:
@@ -116,60 +134,72 @@ class Facts:
         told |= {fact: [asdict(each) for each in getattr(self, fact)] for fact in ("proofs", "columns", "private")}
         told |= {"class_sizes": [list(size) for size in self.sizes], "risks": dict(self.risks)}
         told |= {"metrics": dict(self.metrics), "loss_by_k": [list(point) for point in self.curve]}
+        told |= {"warnings": list(self.warnings), "paper": self.paper.as_dict()}
+        told |= {"others": [asdict(one) for one in self.others]}
         return told | {"notes": list(self.notes), "made_at": self.made_at.isoformat()}
 
 
-def facts_of_release(release: Release, curve: bool | None = None) -> Facts:
+def facts_of_release(release: Release, curve: bool | None = None, paper: Paper | None = None) -> Facts:
     """What there is to tell of a release. It is verified again: BrokenPromiseError if it no longer holds."""
-    con, policy, method = release.con, release.policy, METHODS[release.policy.method]
+    con, policy, kind = release.con, release.policy, release.policy.kind
     proof = release.verify()
-    with our_errors(), naming(con) as named:
-        left_out = proof.get("left_out", 0)
+    with translate_errors(), registered(con) as named:
+        left_out = proof.left_out or 0
         origin = named(release.origin)
-        source, notes = _source(con, origin, policy, proof["rows"] + left_out)
-        entity = _entity(release) if proof["property"] == COUNTED else None
+        reading, notes = _reading(con, origin, policy, proof.rows + left_out)
+        is_counted = proof.property in (ENTITIES.property, LINKED.property)
+        entity = entity_of(release.relation().columns, policy) if is_counted else None
         if policy.entity is not None and entity is None:
             notes.append(
-                f"Here rows are counted, as {policy.entity}, which tells whom a row is about, is not released. When "
-                f"the release was made, people were counted: every class had those of {release.proof['k']} or more."
+                f"Rows are counted here, because {policy.entity}, which identifies a person, is not released. When "
+                f"the release was made, people were counted: every class had at least {release.proof.k} people."
             )
-        counted = _people(release.table, release.printed, entity)
-        shown = release.name if release.name is not None else "release"
-        has_classes = method.is_homogeneous or method.is_exact
-        printed = (GROUP,) if method.is_exact else release.printed
-        proofs = _proofs_of_release(release, proof, printed, shown if release.name else "your_table", entity)
-        columns = _columns(con, release, source) if policy.represent == "closure" else ()
+        if proof.linked_k is not None:
+            notes.append(_linked_note(proof.linked_k, policy.k))
         if policy.represent == "center":
-            notes.append("Classes print their centres, which do not tell what they cover: no loss per column is known.")
-        risks = _risks(con, counted, printed, policy, proof)
-        rows = proof["rows"]
+            notes.append(
+                "Classes are released as centers, which do not show what they cover, so the loss per column is unknown."
+            )
+        shown = release.name if release.name is not None else "release"
+        table = _Table(con, release.table, (GROUP,) if kind.prints_exact else release.printed, policy, entity)
         return Facts(
             title=shown,
             is_release=True,
             source=_shown(release.source),
             policy=policy,
-            claim=words.property_of(policy, proof["k"], entity is not None),
+            claim=(HOMOGENEOUS if entity is None and kind in (ENTITIES, LINKED) else kind).claim(policy, proof.k),
             entity=entity,
-            proofs=proofs,
-            rows=rows,
-            rows_in=_count(con, source) if source is not None else None,
-            suppressed=_suppressed(con, release.table, release.printed, policy) if not method.is_exact else 0,
+            proofs=_proofs_of_release(release, proof, table, shown if release.name else "your_table"),
+            rows=proof.rows,
+            rows_in=_count(con, reading.source) if reading is not None else None,
+            suppressed=0 if kind.prints_exact else table.suppressed(),
             left_out=left_out,
-            classes=proof["classes"] if has_classes else None,
-            sizes=_sizes(con, counted, printed) if has_classes else (),
-            risks=risks,
-            columns=columns,
-            private=_private(con, release.table, printed, policy, entity)
-            if method.is_homogeneous and not method.is_exact
-            else (),
+            classes=proof.classes if table.has_groups else None,
+            sizes=table.sizes() if table.has_groups else (),
+            risks=table.risks(proof.k),
+            columns=_columns(con, release, reading),
+            private=table.private() if kind.has_classes else (),
             loss=release.measured.get("gcp"),
             lower_bound=release.measured.get("lower_bound"),
             metrics=release.metrics(),
-            curve=_curve(con, origin, policy, rows + left_out, curve) if source is not None else (),
-            comparison=stored_comparison(con, release.source, policy, rows + left_out),
+            curve=_curve(con, origin, policy, proof.rows + left_out, curve) if reading is not None else (),
+            comparison=stored_comparison(con, release.source, policy, proof.rows + left_out),
             sample=_sample(con, release.table),
             notes=tuple(notes),
+            others=others_of(release),
+            paper=_dated(paper or Paper(), release.source),
         )
+
+
+def _linked_note(linked_k: int, k: int) -> str:
+    """What somebody finds who knows all rows of a person."""
+    enough = "" if linked_k >= k else f", fewer than k = {k}; linked = true prevents that"
+    return f"Whoever knows all rows of a person finds {linked_k} people or more who have the same ones{enough}."
+
+
+def _dated(paper: Paper, source: str | None) -> Paper:
+    """The paper with the date of the source, if that is a file and no other date was given."""
+    return paper if paper.source_date is not None else replace(paper, source_date=date_of(source))
 
 
 def facts_of_table(
@@ -188,65 +218,55 @@ def facts_of_table(
     raw = unwrap(con)
     policy = Policy.of({"quasi": quasi, "k": k, "sensitive": sensitive, "entity": entity, **options})
     models = {option.name: getattr(policy, option.name) for option in ASKED}
-    with our_errors():
+    with translate_errors():
+        catalog = Catalog.of(raw)
         found = resolve(raw, table)
-        printed = found.spelt(quasi)
         counted = check(raw, table, quasi, k, sensitive=sensitive, entity=entity, **models)
-        (person,) = found.spelt([entity]) if entity is not None else (None,)
-        people = _people(found.relation, printed, person)
+        (person,) = found.resolve_names([entity]) if entity is not None else (None,)
         title = shown or _shown(table) or "a query"
-        kept = _sensitive(raw, found.relation, policy)
-        is_file = query_or_none(table) is None and not found.is_table
-        relation = literal(title) if is_file else plain_names([title])
-        proofs = [
-            Proof("k", None, counted.k, k, counted.k is None or counted.k >= k, check_k(relation, printed, person))
-        ]
-        for model, by_column in counted.reached.items():
-            for column, reached in by_column.items():
-                asked = counted.asked.get(model)
-                sql = check_model(relation, title, printed, model, kept[column], policy, person)
-                proofs.append(Proof(model, column, reached, asked, Asked(model, asked).holds(reached), sql))
-        origin = resolve(raw, source) if source is not None else None
-        read = origin or found
-        anon = anon_schema(raw)
-        attributes = attributes_of(read, policy, hierarchies(raw, anon) if origin else (), anon)
-        columns = tuple(column_of(raw, read, a, found.relation if origin else None, k) for a in attributes)
-        weights = sum(a.weight for a in attributes)
-        losses = [a.weight * c.loss for a, c in zip(attributes, columns, strict=True) if c.loss is not None]
+        looked = _Table(raw, found.relation, tuple(found.resolve_names(quasi)), policy, person)
+        origin = catalog.read(source, policy) if source is not None else None
+        reading = origin or Reading.of(policy, found, Hierarchies())
+        columns = _columns_of(raw, reading, found.relation if origin else None, Tolerance.EXACT)
         return Facts(
             title=title,
             is_release=False,
             source=_shown(source) if source else None,
             policy=policy,
-            claim=words.property_of(policy, counted.k or 0, person is not None),
+            claim=(HOMOGENEOUS if person is None else ENTITIES).claim(policy, counted.k or 0),
             entity=person,
-            proofs=tuple(proofs),
+            proofs=_proofs_of_table(counted, looked, title, query_or_none(table) is None and not found.is_table),
             rows=counted.rows,
-            rows_in=_count(raw, origin) if origin else None,
-            suppressed=_suppressed(raw, found.relation, printed, policy),
+            rows_in=_count(raw, origin.source) if origin else None,
+            suppressed=looked.suppressed(),
             classes=counted.classes,
-            sizes=_sizes(raw, people, printed),
-            risks=risk(raw, f"from {people}", printed),
+            sizes=looked.sizes(),
+            risks=risk(raw, f"from {looked.people}", looked.printed),
             columns=columns,
-            private=_private(raw, found.relation, printed, policy, person),
-            loss=sum(losses) / weights if losses else None,
-            lower_bound=_lower_bound(raw, source, policy) if source is not None else None,
-            notes=("No source was named, so nothing is said of what was lost.",) if origin is None else (),
+            private=looked.private(),
+            loss=_loss(reading, columns),
+            lower_bound=_lower_bound(catalog, source, policy) if source is not None else None,
+            notes=("No source was named, so the loss is unknown.",) if origin is None else (),
         )
 
 
-def _source(con: duckdb.DuckDBPyConnection, asked: str, policy: Policy, rows: int) -> tuple[Source | None, list[str]]:
-    """The source of a release if it is as it was, as far as can be seen, and what to say if not."""
+def _loss(reading: Reading, columns: Sequence[Column]) -> float | None:
+    """What all columns lost, by their weights."""
+    pairs = list(zip(reading.attributes, columns, strict=True))
+    losses = [attribute.weight * column.loss for attribute, column in pairs if column.loss is not None]
+    return sum(losses) / sum(attribute.weight for attribute, _ in pairs) if losses else None
+
+
+def _reading(con: Session, asked: str, policy: Policy, rows: int) -> tuple[Reading | None, list[str]]:
+    """What was read of the source of a release if it is as it was, as far as can be seen, and what to say if not."""
     try:
         source = resolve(con, asked)
-        source.spelt(policy.quasi)
+        source.resolve_names(policy.quasi)
     except CatalogError:
-        return None, ["The source is no longer there, so nothing is shown of it."]
+        return None, ["The source no longer exists, so nothing about it is shown."]
     if _count(con, source) != rows:
-        return None, ["The source has other rows now than when the release was made, so nothing is shown of it."]
-    if policy.population is not None:
-        source = source.among(resolve(con, policy.population), policy.quasi)
-    return source, []
+        return None, ["The source has changed since the release was made, so nothing about it is shown."]
+    return Catalog.of(con).read(source, policy), []
 
 
 def _shown(source: str) -> str | None:
@@ -254,139 +274,170 @@ def _shown(source: str) -> str | None:
     return source if query_or_none(source) is None and not source.startswith((FRAME, f"temp.{PREFIX}")) else None
 
 
-def _entity(release: Release) -> str:
-    """The released column that tells whom a row is about."""
-    asked = fold(release.policy.entity or "")
-    return next(column for column in release.relation().columns if fold(column) == asked)
-
-
-def _people(relation: str, printed: Sequence[str], entity: str | None) -> str:
-    """What to count in classes: rows, or each person once in every class that has one of their rows."""
-    return relation if entity is None else f"(select distinct {names([*printed, entity])} from {relation})"
-
-
-def _count(con: duckdb.DuckDBPyConnection, source: Source) -> int:
+def _count(con: Session, source: Source) -> int:
     ((rows,),) = run(con, f"select count(*) from {source.relation}")
     return int(rows)
 
 
-def _proofs_of_release(
-    release: Release, proof: Mapping[str, Any], printed: Sequence[str], shown: str, entity: str | None
-) -> tuple[Proof, ...]:
-    policy, method = release.policy, METHODS[release.policy.method]
-    has_classes = (method.is_homogeneous or method.is_exact) and policy.population is None
-    relation = name(shown) if not shown.isidentifier() else shown
-    proofs = [Proof("k", None, proof["k"], policy.k, True, check_k(relation, printed, entity) if has_classes else None)]
-    kept = _sensitive(release.con, release.table, policy) if not method.is_exact else {}
-    for model in dict.fromkeys(("l", "t", *policy.models)):
-        for column, reached in proof.get(model, {}).items():
-            if method.is_exact:
-                sql = render("report/check_l_apart.sql", relation=f"{shown}_sensitive") if release.name else None
-            else:
-                sql = check_model(relation, shown, printed, model, kept[column], policy, entity)
-            is_measured = policy.entity is not None and entity is None and MODELS[model].counts_people
-            proofs.append(Proof(model, column, reached, None if is_measured else policy.models.get(model), True, sql))
+@dataclass(frozen=True)
+class _Table:
+    """A released table: the columns that make its classes, and whom to count in them."""
+
+    con: Session
+    relation: str
+    printed: tuple[str, ...]
+    policy: Policy
+    entity: str | None
+
+    @property
+    def has_groups(self) -> bool:
+        """Do its rows form classes, or groups that are numbered?"""
+        return self.policy.kind.has_classes or self.policy.kind.prints_exact
+
+    @property
+    def people(self) -> str:
+        """What to count in classes: rows, or each person once in every class that has one of their rows."""
+        if self.entity is None:
+            return self.relation
+        return f"(select distinct {names([*self.printed, self.entity])} from {self.relation})"
+
+    @cached_property
+    def sensitive(self) -> dict[str, Sensitive]:
+        """Its sensitive columns."""
+        catalog = Catalog.of(self.con)
+        found = resolve(self.con, f"from {self.relation}")
+        listed = sensitive_of(found, self.policy, catalog.hierarchies())
+        return {sensitive.column: sensitive for sensitive in listed}
+
+    def suppressed(self) -> int:
+        """The rows of which quasi-identifiers say nothing: * in all of them, or no ends where ranges are columns."""
+        alone = {fold(column) for column in self.policy.quasi}
+        empty = [
+            f"{name(column)} is null"
+            if self.policy.ranges == "columns" and fold(column) not in alone
+            else f"coalesce(cast({name(column)} as varchar) = '*', false)"
+            for column in self.printed
+        ]
+        ((rows,),) = run(self.con, f"select count(*) from {self.relation} where {' and '.join(empty)}")
+        return int(rows)
+
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """How many classes there are of each size."""
+        return tuple(
+            run(self.con, render("steps/report/class_sizes.sql", relation=self.people, printed=names(self.printed)))
+        )
+
+    def risks(self, k: int) -> dict[str, float | None]:
+        """The risks of El Emam where classes or matches bound them; none where everybody can be recognized anyway."""
+        kind = self.policy.kind
+        if kind.prints_exact:
+            return {}
+        if not kind.has_classes:
+            return dict.fromkeys(("prosecutor_max", "journalist_max"), 1 / k)
+        found = risk(self.con, f"from {self.people}", self.printed)
+        if kind.counts == "people":  # whose people were counted; how many others are in each class is not known
+            found |= {"journalist_max": 1 / k, "journalist_mean": None, "marketer": None}
+        return found
+
+    def private(self) -> tuple[Private, ...]:
+        """How its sensitive columns are spread within the classes."""
+        found = []
+        for column, sensitive in self.sensitive.items():
+            counted = f"select count(*) as n from {self.relation} group by {name(column)}"
+            ((overall,),) = run(self.con, f"select max(n) / sum(n) from ({counted})")
+            if overall is None:
+                continue
+            classes = {
+                model: Asked(model).classes_sql(self.relation, self.printed, sensitive, self.entity)
+                for model in ("l", "t")
+            }
+            reached = {
+                model: run(self.con, render("steps/report/reached.sql", classes=sql)) for model, sql in classes.items()
+            }
+            largest = tuple((1 / value, classes) for value, classes in reversed(reached["l"]))
+            found.append(Private(column, float(overall), largest, tuple(reached["t"])))
+        return tuple(found)
+
+
+def _proofs_of_table(counted: Check, table: _Table, title: str, is_file: bool) -> tuple[Verified, ...]:
+    relation = literal(title) if is_file else plain_names([title])
+    sql = check_k(relation, table.printed, table.entity)
+    proofs = [Verified("k", None, counted.k, counted.asked_k, counted.k is None or counted.k >= counted.asked_k, sql)]
+    for model, by_column in counted.reached.items():
+        for column, reached in by_column.items():
+            asked = counted.asked.get(model)
+            kept = table.sensitive[column]
+            sql_or_none = check_model(relation, title, table.printed, model, kept, table.policy, table.entity)
+            proofs.append(Verified(model, column, reached, asked, Asked(model, asked).holds(reached), sql_or_none))
     return tuple(proofs)
 
 
-def _sensitive(con: duckdb.DuckDBPyConnection, relation: str, policy: Policy) -> dict[str, Sensitive]:
-    anon = anon_schema(con)
-    found = sensitive_of(resolve(con, f"from {relation}"), policy, hierarchies(con, anon), anon)
-    return {sensitive.column: sensitive for sensitive in found}
+def _proofs_of_release(release: Release, proof: Proof, table: _Table, shown: str) -> tuple[Verified, ...]:
+    policy, kind, entity = release.policy, release.policy.kind, table.entity
+    relation = name(shown) if not shown.isidentifier() else shown
+    sql = check_k(relation, table.printed, entity, kind is LINKED) if not kind.reads_source else None
+    proofs = [Verified("k", None, proof.k, policy.k, True, sql)]
+    for model in dict.fromkeys(("l", "t", *policy.models)):
+        for column, reached in proof.models.get(model, {}).items():
+            if kind.prints_exact:
+                apart = f"{shown}{SENSITIVE}"
+                sql = render("steps/report/check_l_apart.sql", relation=apart) if release.name else None
+            elif entity is not None and kind is LINKED:
+                sql = None  # counted among the people who share a set of rows
+            else:
+                sql = check_model(relation, shown, table.printed, model, table.sensitive[column], policy, entity)
+            is_measured = policy.entity is not None and entity is None and MODELS[model].counts_people
+            asked = None if is_measured else policy.models.get(model)
+            proofs.append(Verified(model, column, reached, asked, True, sql))
+    return tuple(proofs)
 
 
-def _columns(con: duckdb.DuckDBPyConnection, release: Release, source: Source | None) -> tuple[Column, ...]:
-    if source is None:
+def _columns(con: Session, release: Release, reading: Reading | None) -> tuple[Column, ...]:
+    if reading is None or release.policy.represent != "closure":
         return ()
-    anon = anon_schema(con)
-    attributes = attributes_of(source, release.policy, hierarchies(con, anon), anon)
-    policy = release.policy
-    may_lack_rows = policy.max_suppression is not None
-    return tuple(column_of(con, source, a, release.table, policy.k, may_lack_rows) for a in attributes)
+    tolerance = Tolerance.LACKING if release.policy.may_drop else Tolerance.EXACT
+    return _columns_of(con, reading, release.table, tolerance)
 
 
-def _suppressed(con: duckdb.DuckDBPyConnection, relation: str, printed: Sequence[str], policy: Policy) -> int:
-    """The rows of which nothing is told by quasi-identifiers: * in all of them, or no ends where ranges are columns."""
-    alone = {fold(column) for column in policy.quasi}
-    empty = [
-        f"{name(column)} is null"
-        if policy.ranges == "columns" and fold(column) not in alone
-        else f"coalesce(cast({name(column)} as varchar) = '*', false)"
-        for column in printed
-    ]
-    ((rows,),) = run(con, f"select count(*) from {relation} where {' and '.join(empty)}")
-    return int(rows)
+def _columns_of(con: Session, reading: Reading, table: str | None, tolerance: Tolerance) -> tuple[Column, ...]:
+    """What became of each column; the source is encoded once for all of them."""
+    with keep_steps(con, measured_encoding(reading)) as (held, _):
+        return tuple(column_of(con, reading, a, table, tolerance, held) for a in reading.attributes)
 
 
-def _sizes(con: duckdb.DuckDBPyConnection, relation: str, printed: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    return tuple(run(con, render("report/class_sizes.sql", relation=relation, printed=names(printed))))
-
-
-def _risks(
-    con: duckdb.DuckDBPyConnection, table: str, printed: Sequence[str], policy: Policy, proof: Mapping[str, Any]
-) -> dict[str, float | None]:
-    """The risks of El Emam where classes or matches bound them; none where everybody can be recognized anyway."""
-    method = METHODS[policy.method]
-    if method.is_exact:
-        return {}
-    if method.is_homogeneous:
-        found = risk(con, f"from {table}", printed)
-        if policy.population is not None:  # whose people were counted; how many others are in each class is not told
-            found |= {"journalist_max": 1 / proof["k"], "journalist_mean": None, "marketer": None}
-        return found
-    return dict.fromkeys(("prosecutor_max", "journalist_max"), 1 / proof["k"])
-
-
-def _private(
-    con: duckdb.DuckDBPyConnection, relation: str, printed: Sequence[str], policy: Policy, entity: str | None
-) -> tuple[Private, ...]:
-    found = []
-    for column, sensitive in _sensitive(con, relation, policy).items():
-        counted = f"select count(*) as n from {relation} group by {name(column)}"
-        ((overall,),) = run(con, f"select max(n) / sum(n) from ({counted})")
-        if overall is None:
-            continue
-        reached = {
-            model: run(
-                con,
-                render("report/reached.sql", classes=Asked(model).classes_sql(relation, printed, sensitive, entity)),
-            )
-            for model in ("l", "t")
-        }
-        largest = tuple((1 / value, classes) for value, classes in reversed(reached["l"]))
-        found.append(Private(column, float(overall), largest, tuple(reached["t"])))
-    return tuple(found)
-
-
-def _lower_bound(con: duckdb.DuckDBPyConnection, source: str, policy: Policy) -> float | None:
-    anon = anon_schema(con)
+def _lower_bound(catalog: Catalog, source: str, policy: Policy) -> float | None:
     options = {"quasi": list(policy.quasi), "k": policy.k, "hierarchies": dict(policy.hierarchies) or None}
     given = ", ".join(f"{option} := {literal(value)}" for option, value in options.items() if value is not None)
-    found = run(con, f"select gcp from {anon}.lower_bound({literal(source)}, {given})")
+    found = catalog.run(f"select gcp from {catalog.schema}.lower_bound({literal(source)}, {given})")
     return found[0][0] if found else None
 
 
 def _curve(
-    con: duckdb.DuckDBPyConnection, source: str, policy: Policy, rows: int, wanted: bool | None
+    con: Session, source: str, policy: Policy, rows: int, wanted: bool | None
 ) -> tuple[tuple[int, float, float | None], ...]:
     """The loss of this table at several k, by a quick search under the same policy; unless wanted for small tables."""
-    method = METHODS[policy.method]
-    if wanted is False or (wanted is None and rows > CURVE_ROWS) or method.is_exact or not method.is_homogeneous:
+    if wanted is False or (wanted is None and rows > CURVE_ROWS) or not policy.kind.has_classes:
         return ()
     points = []
     quick = {"method": "auto", "effort": "fast", "ranges": "text", "represent": "closure"}
-    own = {parameter.name for parameter in method.parameters} | {"grid", "refine", "block_size", "pseudonymize"}
+    own = {parameter.name for parameter in METHODS[policy.method].parameters} | {
+        "grid",
+        "refine",
+        "block_size",
+        "pseudonymize",
+    }
     options = {option: value for option, value in policy.options().items() if option not in own} | quick
     for k in sorted({*CURVE, policy.k}):
         if 2 * k <= rows:
-            made = anonymize(con, source, policy=Policy.of(options | {"k": k}))
-            run(con, f"drop table {made.table}")
+            with quiet():
+                made = anonymize(con, source, policy=Policy.of(options | {"k": k}))
+            made.discard()
             points.append((k, made.measured["gcp"], made.measured.get("lower_bound")))
     return tuple(points) if len(points) > 1 else ()
 
 
-def _sample(con: duckdb.DuckDBPyConnection, table: str) -> tuple[tuple[str, ...], ...]:
-    """A few released rows as text, below the names of their columns. They are stored in an order that tells nothing."""
+def _sample(con: Session, table: str) -> tuple[tuple[str, ...], ...]:
+    """A few released rows as text, below the names of their columns. They are stored in random order."""
     found = con.execute(f"select columns(*)::varchar from {table} limit {SAMPLE}")
     header = tuple(str(column[0]) for column in found.description or ())
     return (header, *(tuple("NULL" if cell is None else str(cell) for cell in row) for row in found.fetchall()))

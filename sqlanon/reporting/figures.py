@@ -1,6 +1,6 @@
-"""The pictures of a report, by matplotlib: pip install 'sqlanon[report]'.
+"""The pictures of a report, by matplotlib.
 
-They are drawn small, so that a phone shows them in the size of a text, and as SVG take their colours from the page.
+They are drawn small, so that a phone shows them in the size of a text, and as SVG take their colors from the page.
 """
 
 from __future__ import annotations
@@ -103,7 +103,10 @@ def size_bins(sizes: Sequence[tuple[int, int]], k: int) -> list[tuple[str, int, 
 def _losses(facts: Facts) -> Picture:
     columns = [column for column in facts.columns if column.loss is not None]
     worst = max(columns, key=lambda column: column.loss or 0)
-    said = f"The most is lost in {worst.name}, {worst.loss:.1%}. Lower is better; 100 % is a column of nothing but *."
+    said = (
+        f"The column that lost most is {worst.name}, {worst.loss:.1%}. Lower is better; 100% means that a "
+        f"column has only *."
+    )
 
     def draw(axes: Axes, theme: Theme) -> None:
         names = [column.name for column in reversed(columns)]
@@ -130,7 +133,7 @@ def _losses(facts: Facts) -> Picture:
 def _steps(facts: Facts) -> Picture:
     columns = [column for column in facts.columns if column.steps]
     told = [f"{c.name} {c.unchanged:.0%}" for c in columns if c.unchanged is not None]
-    said = f"Printed as they were: {', '.join(told)}. The fainter, the coarser; grey tells nothing."
+    said = f"Released unchanged: {', '.join(told)}. Fainter colors are coarser values; gray cells are fully suppressed."
 
     def draw(axes: Axes, theme: Theme) -> None:
         for place, column in enumerate(reversed(columns)):
@@ -150,7 +153,7 @@ def _steps(facts: Facts) -> Picture:
         axes.set_yticks(range(len(columns)), [short(column.name) for column in reversed(columns)], color=theme.ink)
         axes.set_xlim(0, 100)
         axes.grid(False, axis="y")
-        axes.set(xlabel="% of cells: as they were, coarser and coarser, anything")
+        axes.set(xlabel="% of cells, from unchanged to fully suppressed")
 
     return Picture("steps", "Where values ended up", said, draw, _tall(len(columns)))
 
@@ -169,7 +172,7 @@ def _curve(facts: Facts) -> Picture:
         if all(bound is not None for bound in bounds):
             floor = [100 * bound for bound in bounds]
             axes.fill_between(ks, floor, 0, color=theme.grid, lw=0)
-            axes.plot(ks, floor, color=theme.soft, lw=1, ls=(0, (4, 3)), label="nobody can lose less")
+            axes.plot(ks, floor, color=theme.soft, lw=1, ls=(0, (4, 3)), label="theoretical minimum")
         axes.plot(ks, [100 * loss for loss in losses], color=theme.colours[0], marker="o", ms=4, label="a quick search")
         if facts.loss is not None:
             axes.plot(
@@ -200,7 +203,7 @@ def column_picture(column: Column, number: int) -> Picture | None:
     said = f"Share of rows in {len(bars.names)} bars, from {bars.names[0]} to {bars.names[-1]}."
     if bars.before is not None and bars.after is not None:
         moved = sum(abs(a - b) for a, b in zip(bars.before, bars.after, strict=True)) / 2
-        said += f" {moved:.0%} of the rows read differently in the release than in the source."
+        said += f" The two distributions differ for {moved:.0%} of rows."
 
     def draw(axes: Axes, theme: Theme) -> None:
         width = 0.8 / len(both)
@@ -226,7 +229,7 @@ def private_pictures(private: Private, number: int, largest: float | None, t: fl
     worst = max(share for share, _ in private.largest)
     first = (
         f"Overall the most frequent value has {private.overall:.0%} of the rows; in the worst class {worst:.0%}. "
-        f"{alike:,} of {classes:,} classes have one value only."
+        f"{alike:,} of {classes:,} classes have only one value."
     )
     second = f"The class that differs most from the table is {max(t for t, _ in private.distances):.2f} away."
 
@@ -284,7 +287,7 @@ def _columns(axes: Axes, names: Sequence[str], values: Sequence[float], colours:
 
 
 def _names(axes: Axes, names: Sequence[str], theme: Theme) -> None:
-    """Names below bars, slanted where they would not fit beside each other."""
+    """Names below bars, slanted if they would not fit next to each other."""
     texts = [short(name) for name in names]
     is_long = sum(map(len, texts)) > 44
     axes.set_xticks(range(len(texts)), texts)
@@ -295,5 +298,5 @@ def _names(axes: Axes, names: Sequence[str], theme: Theme) -> None:
 
 
 def short(name: str) -> str:
-    """A name that fits below a bar. A dollar is no formula."""
+    """A name that fits below a bar. A dollar sign is not a formula."""
     return (name if len(name) <= SHORT else f"{name[: SHORT - 1]}…").replace("$", r"\$")

@@ -2,79 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sqlanon.policy.policy import Policy
-from sqlanon.udfs.methods import METHODS
 from sqlanon.wording import listed
 
+Limit = tuple[str, str]
+"""A name for it, and what it means here."""
 
-def limits(policy: Policy, proof: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a release under this policy does not protect from: a name for it, and what it means here."""
-    method = METHODS[policy.method]
-    told: list[tuple[str, str]] = []
-    if method.is_exact:
-        told.append(
-            (
-                "Being recognized",
-                "Quasi-identifiers are printed as they are: whoever knows them sees that a person is in the table.",
-            )
+
+def limits(policy: Policy, least: float | None) -> list[Limit]:
+    """What a release under this policy does not protect from. `least` is the smallest l that a sensitive column
+    reaches, if that is known."""
+    return [*_within_classes(policy, least), *_by_knowing_more(policy), *_by_what_is_released(policy)]
+
+
+def _within_classes(policy: Policy, least: float | None) -> Iterator[Limit]:
+    if policy.kind.prints_exact:
+        yield (
+            "Being recognized",
+            "Quasi-identifiers are released as they are: whoever knows them sees that a person is in the table.",
         )
-    elif policy.sensitive and not policy.models:
-        least = min(proof.get("l", {}).values(), default=None)
-        reason = "Nothing was asked of the sensitive columns"
-        if least is not None and least <= 1:
-            reason += ", and in at least one class everybody has the same value, so that nobody needs to be singled out"
-        else:
-            reason += ": where a class leans to one value, a good guess is possible without singling anybody out"
-        told.append(("Guessing from the class", f"{reason}. Ask for l or t."))
     elif not policy.sensitive:
-        told.append(
-            (
-                "Learning from the class",
-                "No column was named as sensitive. If one is, people of a class may share its value: "
-                "name it, and ask for l or t.",
-            )
+        yield (
+            "Learning from the class",
+            "No column was named as sensitive. If one is, people in a class may share its value: name it, and "
+            "require l or t.",
         )
+    elif not policy.models:
+        reason = "No diversity was required"
+        if least is not None and least <= 1:
+            reason += (
+                ". At least one class has a single sensitive value, so an attacker learns it without identifying anyone"
+            )
+        else:
+            reason += ". Where one value is frequent in a class, an attacker can guess it without identifying anyone"
+        yield "Guessing from the class", f"{reason}. Require l or t."
+
+
+def _by_knowing_more(policy: Policy) -> Iterator[Limit]:
     if policy.population is not None:
-        told.append(
-            (
-                "Knowing who is in the table",
-                "k counts people of the population. Whoever knows that a person is in the table has only the rows of a "
-                "class to choose from.",
-            )
+        yield (
+            "Knowing who is in the table",
+            "k counts people of the population. Whoever knows that a person is in the table has only the rows of a "
+            "class to choose from.",
         )
-    told.append(
-        (
-            "Knowing more than was thought",
-            f"Only {listed(policy.quasi)} were taken as known to others. Whoever knows another released column, or "
-            "can rule people out by something else, has fewer candidates than k.",
-        )
+    yield (
+        "Knowing more than was assumed",
+        f"Only {listed(policy.quasi)} were taken as known to others. Whoever knows another released column, or can "
+        "rule people out by something else, has fewer candidates than k.",
     )
-    told.append(
-        (
-            "Several releases",
-            "Another release of the same people can be laid beside this one, and the two together may tell more than "
-            "each. sqlanon audit counts that for stored releases.",
-        )
+    yield (
+        "Several releases",
+        "Another release of the same people can be compared with this one, and the two together may reveal more than "
+        "each. sqlanon audit counts that for stored releases.",
     )
-    if policy.ranges == "text" and policy.represent == "closure" and not method.is_exact:
-        told.append(
-            (
-                "Extreme values",
-                "Ranges end in real values: the oldest or the richest person's own number may be printed. "
-                "ranges = 'snapped' avoids that.",
-            )
+
+
+def _by_what_is_released(policy: Policy) -> Iterator[Limit]:
+    if policy.ranges == "text" and policy.represent == "closure" and not policy.kind.prints_exact:
+        yield (
+            "Extreme values",
+            "Ranges end in real values: the oldest or the richest person's own number may be released. "
+            "ranges = 'snapped' avoids that.",
         )
     if policy.pseudonymize:
-        told.append(("The key of the pseudonyms", "Whoever holds it can find the pseudonym of any value."))
+        yield "The key of the pseudonyms", "Whoever has it can compute the pseudonym of any value."
     if policy.entity is None:
-        told.append(
-            (
-                "People with several rows",
-                "Rows are counted. A person who has more than one row is hidden among fewer people than k: name the "
-                "entity where that may be.",
-            )
+        yield (
+            "People with several rows",
+            "Rows are counted. A person who has more than one row is protected by fewer than k people: name the "
+            "entity if that is possible.",
         )
-    return told

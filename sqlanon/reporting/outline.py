@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from sqlanon import wording
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.engine.session import run, unwrap
-from sqlanon.errors import CatalogError, not_one_of
-from sqlanon.sqltext import render
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.hierarchies import nodes_in_order, stored_hierarchy
+from sqlanon.engine.session import unwrap
 
 SHOWN = 12
 """Leaves below one node that are shown before the rest is counted."""
@@ -126,13 +124,7 @@ def _lasts(depths: Sequence[int]) -> tuple[bool, ...]:
 
 def show_hierarchy(con: Any, name: str) -> Outline:
     """A stored hierarchy to look at: as a tree in a terminal and in a notebook."""
-    raw = unwrap(con)
-    anon = anon_schema(raw)
-    asked = f"select name, kind, settings, height, leaves from {anon}.hierarchies where lower(name) = lower($1)"
-    rows = run(raw, asked, [name])
-    if not rows:
-        known = [row[0] for row in run(raw, f"select name from {anon}.hierarchies order by name")]
-        raise CatalogError(not_one_of("hierarchy", name, known, "hierarchies"))
-    stored, kind, settings, height, leaves = rows[0]
-    nodes = run(raw, render("hierarchy/outline.sql", anon=anon), [stored])
-    return Outline(stored, kind, json.loads(settings), height, leaves, tuple(nodes))
+    catalog = Catalog.of(unwrap(con))
+    stored = stored_hierarchy(catalog, name)
+    nodes = tuple(nodes_in_order(catalog, stored.name))
+    return Outline(stored.name, stored.kind, stored.settings, stored.height, stored.leaves, nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
@@ -11,16 +12,15 @@ from typing import Any
 from sqlanon import wording
 from sqlanon.drawing import theme
 from sqlanon.drawing.svg import Picture
-from sqlanon.engine.frames import naming
+from sqlanon.engine.frames import registered
 from sqlanon.engine.session import unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.policy import words
-from sqlanon.privacy.check_sql import Proof
+from sqlanon.privacy.check_sql import Verified
 from sqlanon.releases.release import Release
-from sqlanon.reporting import figures, limits
+from sqlanon.reporting import figures, limits, signing
 from sqlanon.reporting.facts import Facts, facts_of_release, facts_of_table
 from sqlanon.sqltext import query_or_none
-from sqlanon.udfs.methods import METHODS
 from sqlanon.version import __version__
 
 STYLE = (Path(__file__).resolve().parent / "report.css").read_text(encoding="utf-8")
@@ -35,11 +35,11 @@ ATTACKERS = (
 def report(con: Any, table: Any, quasi: Sequence[str], path: str | Path, k: int = 5, **options: Any) -> Path:
     """Write a report about a table, file, query or frame, whoever made it.
 
-    `options` are sensitive columns and what is asked of them (l, t and so on), and with `source` what it was made from,
-    with hierarchies and ranges as in a policy: then it also tells what was lost.
+    `options` are sensitive columns and what is required of them (l, t and so on), and with `source` what it was made
+    from, with hierarchies and ranges as in a policy: then it also tells what was lost.
     """
     require_writable(Path(path))
-    with naming(unwrap(con)) as named:
+    with registered(unwrap(con)) as named:
         if not isinstance(table, str):
             options = {"shown": "a frame"} | options
         if options.get("source") is not None:
@@ -47,11 +47,12 @@ def report(con: Any, table: Any, quasi: Sequence[str], path: str | Path, k: int 
         return write(facts_of_table(con, named(table), quasi, k, **options), path)
 
 
-def report_release(release: Release, path: str | Path, curve: bool | None = None) -> Path:
+def report_release(release: Release, path: str | Path, curve: bool | None = None, **paper: Any) -> Path:
     """Write a report about a release, verified again. `curve` says whether to draw what another k would cost, which
-    takes a quick run for each k; by default for sources of up to 50,000 rows."""
+    takes a quick run for each k; by default for sources of up to 2,000 rows. `paper` is what is written above the
+    place to sign: author, purpose, recipient, source_date, and `published`, the file whose SHA-256 is shown."""
     require_writable(Path(path))
-    return write(facts_of_release(release, curve), path)
+    return write(facts_of_release(release, curve, signing.Paper.of(**paper)), path)
 
 
 def require_writable(path: Path) -> None:
@@ -66,7 +67,12 @@ def require_writable(path: Path) -> None:
 def write(facts: Facts, path: str | Path) -> Path:
     """Write the page."""
     path = Path(path)
-    path.write_text(page(facts), encoding="utf-8")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        draft.write_text(page(facts), encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     return path
 
 
@@ -82,6 +88,7 @@ def page(facts: Facts) -> str:
         _survived(facts),
         _risk(facts),
         "</div>",
+        _others(facts),
         _limits(facts),
         _check_again(facts),
         _policy(facts),
@@ -91,6 +98,7 @@ def page(facts: Facts) -> str:
         _frontier(facts),
         _sample(facts),
         _measures(facts),
+        signing.section(facts.paper, facts.title) if facts.is_release else "",
     ]
     content = "\n".join(part for part in parts if part)
     return f"""<!doctype html>
@@ -113,7 +121,8 @@ def page(facts: Facts) -> str:
 {content}
 </main>
 <footer>
-<p>Made by sqlanon {__version__} on {made}. This file holds no row of the source and loads nothing from the network.</p>
+<p>Made by sqlanon {__version__} on {made}. This file loads nothing from the network.
+Released rows that it shows may be the same as rows of the source.</p>
 </footer>
 </body>
 </html>
@@ -133,27 +142,33 @@ def _head(columns: Iterable[str]) -> str:
 def _verdict(facts: Facts, made: str) -> str:
     """The property that holds, or what is broken, in words."""
     if facts.holds:
-        title, said = facts.claim, f"Verified on the printed values on {made}."
+        title, said = facts.claim, f"Verified on the released values on {made}."
         asked = [proof for proof in facts.proofs if proof.asked is not None and proof.column]
         kept = wording.listed([f"{p.symbol} = {_number(p.asked or 0)} in {p.column}" for p in asked])
-        said += f" Also asked for, and kept: {escape(kept)}." if kept else ""
+        said += f" Also required, and satisfied: {escape(kept)}." if kept else ""
+        if facts.warnings:
+            listed = "".join(f"<li>{escape(warning)}</li>" for warning in facts.warnings)
+            said += f'</p><ul class="warnings">{listed}</ul><p>'
+            many = wording.plural(len(facts.warnings), "warning")
+            return _verdict_card("warned", title, said, facts, f"holds, with {many}")
         return _verdict_card("holds", title, said, facts)
     broken = [
-        f"{p.symbol} is {_reached(p)}{f' in {p.column}' if p.column else ''}, asked was {_number(p.asked or 0)}"
+        f"{p.symbol} is {_reached(p)}{f' in {p.column}' if p.column else ''}, required was {_number(p.asked or 0)}"
         for p in facts.proofs
         if not p.holds
     ]
-    title = f"This table does not keep what was asked: {wording.listed(broken)}."
+    title = f"This table does not satisfy what was required: {wording.listed(broken)}."
     said = f"Counted on {made}. {escape(_smallest(facts))}"
     return _verdict_card("broken", title, said, facts)
 
 
-def _verdict_card(verdict: str, title: str, said: str, facts: Facts) -> str:
+def _verdict_card(verdict: str, title: str, said: str, facts: Facts, badge: str | None = None) -> str:
+    """A card in one of three colors: holds, warned or broken."""
     sql = facts.proofs[0].sql
-    asked = "Anybody who has the table can check it again; the answer must be" if sql else ""
+    asked = "Anybody who has the table can check this. The answer must be" if sql else ""
     shown = f"<p>{asked} {facts.policy.k} or more:</p>{_code(sql)}" if sql else ""
     return (
-        f'<section class="verdict {verdict}"><h2><span class="badge">{verdict}</span> {escape(title)}</h2>'
+        f'<section class="verdict {verdict}"><h2><span class="badge">{badge or verdict}</span> {escape(title)}</h2>'
         f"<p>{said}</p>{shown}</section>"
     )
 
@@ -172,20 +187,20 @@ def _numbers(facts: Facts) -> str:
     tiles = []
     for proof in facts.proofs:
         if proof.model in ("k", "l", "t") or proof.asked is not None:
-            asked = f"asked {_number(proof.asked)}" if proof.asked is not None else "measured"
+            asked = f"required: {_number(proof.asked)}" if proof.asked is not None else "measured"
             about = f" · {escape(proof.column)}" if proof.column else ""
             tiles.append((proof.symbol, _reached(proof), f"{asked}{about}", not proof.holds))
-    where = f"of {facts.rows_in:,} that went in" if facts.rows_in is not None else "in the table"
+    where = f"of {facts.rows_in:,} in the source" if facts.rows_in is not None else "in the table"
     lost = facts.suppressed + facts.left_out
     tiles.append(("rows out" if facts.is_release else "rows", f"{facts.rows:,}", where, False))
     share = lost / (facts.rows + facts.left_out) if facts.rows + facts.left_out else 0
-    how = f"{share:.1%} of all: {facts.left_out:,} left out" if facts.left_out else f"{share:.1%} tell nothing but *"
+    how = f"{share:.1%} of all: {facts.left_out:,} left out" if facts.left_out else f"{share:.1%} have only *"
     tiles.append(("suppressed", f"{lost:,}", how, False))
     if facts.classes is not None:
         who = "people who" if facts.entity else "rows that"
         tiles.append(("classes", f"{facts.classes:,}", f"of {who} look the same", False))
     if facts.loss is not None:
-        bound = f"no release below {facts.lower_bound:.2%}" if facts.lower_bound is not None else "0 % keeps everything"
+        bound = f"no release below {facts.lower_bound:.2%}" if facts.lower_bound is not None else "0% keeps everything"
         tiles.append(("lost (GCP)", f"{facts.loss:.1%}", bound, False))
     shown = "".join(
         f'<div class="tile{" bad" if is_bad else ""}"><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>'
@@ -205,7 +220,7 @@ def _number(value: float) -> str:
     return f"{value:.3g}" if value != int(value) else f"{value:.0f}"
 
 
-def _reached(proof: Proof) -> str:
+def _reached(proof: Verified) -> str:
     return "–" if proof.reached is None else "∞" if proof.reached == float("inf") else _number(proof.reached)
 
 
@@ -229,7 +244,7 @@ def _survived(facts: Facts) -> str:
             for column in columns
         )
     if not known:
-        notes = " ".join(map(escape, facts.notes)) or "Nothing is known of it."
+        notes = " ".join(map(escape, facts.notes)) or "Nothing is known about it."
         return _section("What survived", f"<p>{notes}</p>", "card")
     head = _head(("column", "kept", "unchanged"))
     said = _bound_in_words(facts)
@@ -238,20 +253,17 @@ def _survived(facts: Facts) -> str:
 
 
 def _bound_in_words(facts: Facts) -> str:
-    said = "Kept: 100 % less the mean share of a column's range or hierarchy that a cell now covers."
+    said = "Kept is 100% minus the average share of the column's range (or hierarchy) that a released cell spans."
     if facts.loss is not None and facts.lower_bound is not None:
-        said += (
-            f" All in all {facts.loss:.2%} is lost; {wording.gap(facts.loss, facts.lower_bound)}. This is proven, "
-            "whoever makes the release and however long it takes."
-        )
+        said += f" In total {facts.loss:.2%} is lost; {wording.gap(facts.loss, facts.lower_bound)}."
     return said
 
 
 def _risk(facts: Facts) -> str:
     """Who could be found again, by whom, with what chance."""
-    if METHODS[facts.policy.method].is_exact:
-        told = "Everybody who is known by the quasi-identifiers can be found: they are printed as they are."
-        hidden = "What is hidden is which sensitive value is whose."
+    if facts.policy.kind.prints_exact:
+        told = "Anybody whose quasi-identifiers are known can be found, because these are released unchanged."
+        hidden = "The release hides which sensitive value belongs to whom."
         return _section("Who could be found again", f"<p>{told} {hidden}</p>", "card")
     rows = []
     for _, name, knows, highest, mean in ATTACKERS:
@@ -263,11 +275,11 @@ def _risk(facts: Facts) -> str:
         )
     head = _head(("attacker", "at worst", "on average"))
     alone = facts.risks.get("unique_rows")
-    said = f"{alone:.1%} of the rows are alone in their class." if alone else "Nobody is alone in their class."
-    said = said if alone is not None else "Rows have no classes here, but as many people as k to stand for."
-    said += " The chance to pick a person's row, knowing the quasi-identifiers."
+    said = f"{alone:.1%} of the rows are unique in their class." if alone else "Nobody is unique in their class."
+    said = said if alone is not None else "This release has no classes; every row matches at least k people."
+    said += " Shown is the chance to pick a person's row if the quasi-identifiers are known."
     if facts.policy.population is None:
-        said += " With no population given, a journalist has the prosecutor's chances."
+        said += " Without a population, the journalist has the same chance as the prosecutor."
     return _section(
         "Who could be found again",
         f'<div class="wide" tabindex="0"><table class="risks">{head}<tbody>{"".join(rows)}</tbody></table></div>'
@@ -282,10 +294,18 @@ def _chance(share: float | None) -> str:
     return f"{share:.1%}<span class='soft'>1 in {1 / share:,.0f}</span>"
 
 
+def _others(facts: Facts) -> str:
+    """The other releases of the same source by name, and what they give away together with this one."""
+    if not facts.others:
+        return ""
+    told = "".join(f"<li>{escape(signing.combination_in_words(facts.title, one))}</li>" for one in facts.others)
+    return _section("Other releases of the same source", f"<ul>{told}</ul>", "card")
+
+
 def _limits(facts: Facts) -> str:
-    proof = {"l": {p.column: p.reached for p in facts.proofs if p.model == "l" and p.reached is not None}}
+    least = min((p.reached for p in facts.proofs if p.model == "l" and p.reached is not None), default=None)
     items = "".join(
-        f"<li><strong>{escape(name)}.</strong> {escape(said)}</li>" for name, said in limits.limits(facts.policy, proof)
+        f"<li><strong>{escape(name)}.</strong> {escape(said)}</li>" for name, said in limits.limits(facts.policy, least)
     )
     return _section("What this does not protect from", f'<ul class="limits">{items}</ul>', "card")
 
@@ -295,20 +315,20 @@ def _check_again(facts: Facts) -> str:
     parts = []
     for proof in facts.proofs:
         if proof.sql is not None:
-            asked = f", asked {_number(proof.asked)}" if proof.asked is not None else ""
+            asked = f", required: {_number(proof.asked)}" if proof.asked is not None else ""
             about = f" of {proof.column}" if proof.column else ""
             parts.append(f"-- {proof.symbol}{about}: {_reached(proof)}{asked}\n{proof.sql}")
     if facts.proofs[0].sql is None:
         name = facts.title.replace("'", "\\'")
         parts.insert(
             0,
-            "# k is about more than the table: Python checks it with the source at hand\n"
+            "# this property needs the source as well: check it from Python\n"
             f"sqlanon.open_release(con, '{name}').verify()",
         )
     uses_macros = any("anon." in part for part in parts)
-    lead = "Anybody with DuckDB can run this on the table; the answers are those of this report."
+    lead = "Anybody with DuckDB can run this on the table and must get the answers of this report."
     if uses_macros:
-        lead += " What begins with <code>anon.</code> is a macro that sqlanon puts into a database."
+        lead += " Names that begin with <code>anon.</code> are macros that sqlanon adds to a database."
     return _section("Check all of it again", _code("\n\n".join(parts)), "card", lead)
 
 
@@ -322,7 +342,7 @@ def _policy(facts: Facts) -> str:
             policy = replace(policy, population="(a query)")  # it may hold values
         toml = policy.toml(source=facts.source, name=facts.title)
         body = f'<div class="two">{body}{_code(toml)}</div>'
-    return _section("The policy" if facts.is_release else "What was asked", body, "card")
+    return _section("The policy" if facts.is_release else "What was required", body, "card")
 
 
 def _figure(title: str, said: str, svg: str, kind: str = "") -> str:
@@ -349,11 +369,11 @@ def _distributions(facts: Facts) -> str:
     if facts.is_release or facts.source:
         title = "Before and after"
         lead = (
-            f"Bars of the source hold {least} rows or more, or none. The release is read as an analyst reads it: "
+            f"Source bars for fewer than {least} rows are merged or left out. The release is read as an analyst would: "
             "the rows of a label are spread evenly over what it covers."
         )
     else:
-        title, lead = "The columns", f"Every bar holds {least} rows or more, or none."
+        title, lead = "The columns", f"Bars for fewer than {least} rows are merged or left out."
     return _section(title, body, "", lead)
 
 
@@ -366,7 +386,7 @@ def _private(facts: Facts) -> str:
         for number, private in enumerate(facts.private, 1)
         for picture in figures.private_pictures(private, number, largest, policy.t)
     ]
-    lead = "What a class gives away of the sensitive columns to somebody who knows which class a person is in."
+    lead = "What a class reveals about the sensitive columns to somebody who knows which class a person is in."
     return _section("Sensitive columns, class by class", _grid(found), "", lead) if found else ""
 
 
@@ -385,7 +405,7 @@ def _sample(facts: Facts) -> str:
     header, *rows = facts.sample
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     table = f'<div class="wide" tabindex="0"><table>{_head(header)}<tbody>{body}</tbody></table></div>'
-    return _section("Some released rows", table, "", "As anybody who gets the release sees them.")
+    return _section("Some released rows", table, "", "As a recipient of the release sees them.")
 
 
 def _measures(facts: Facts) -> str:

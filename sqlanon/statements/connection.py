@@ -6,10 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import duckdb
-
 from sqlanon.engine.opening import open_database
-from sqlanon.errors import SqlanonError
+from sqlanon.engine.session import Relation, Session, hidden_values
+from sqlanon.errors import SQL, SqlanonError, read_in
 from sqlanon.install import load
 from sqlanon.statements.execute import execute_statement
 from sqlanon.statements.parse import Plain, parse
@@ -33,28 +32,32 @@ def connect(path: str | Path = ":memory:", **config: Any) -> Connection:
 class Connection:
     """DuckDB's connection, `.duckdb`, and sqlanon's statements in execute, sql and query."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, con: Session) -> None:
         self.duckdb = con
 
     def execute(self, query: Any, parameters: Any = None) -> Connection:
         """Run statements; fetch the last one's rows from the returned connection."""
         for sql in self._run_all_but_plain_last(query, parameters):
-            self.duckdb.execute(sql, parameters)
+            with hidden_values(sql):
+                self.duckdb.execute(sql, parameters)
         return self
 
-    def sql(self, query: Any, *, alias: str = "", params: Any = None) -> duckdb.DuckDBPyRelation | None:
+    def sql(self, query: Any, *, alias: str = "", params: Any = None) -> Relation | None:
         """Run statements; the last one's rows as a relation."""
         relation = None
         for sql in self._run_all_but_plain_last(query, params):
-            relation = self.duckdb.sql(sql, alias=alias, params=params)
+            with hidden_values(sql):
+                relation = self.duckdb.sql(sql, alias=alias, params=params)
         return relation
 
     query = sql
 
     def _run_all_but_plain_last(self, query: Any, parameters: Any) -> list[Any]:
         """Run what must run here; what remains is for DuckDB: the caller's own text, or the answer of our statement."""
-        if not isinstance(query, str):
-            return [query]
+        with read_in(SQL):
+            return self._run_ours(query, parameters) if isinstance(query, str) else [query]
+
+    def _run_ours(self, query: str, parameters: Any) -> list[Any]:
         statements = parse(query)
         if statements == [Plain(query)]:
             return [query]

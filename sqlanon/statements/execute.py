@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-import duckdb
-
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import create_hierarchy, drop_hierarchy
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.hierarchies import create_hierarchy, drop_hierarchy, stored_hierarchy
 from sqlanon.engine.files import ABOUT_TYPES
 from sqlanon.engine.names import resolve
+from sqlanon.engine.session import Session
 from sqlanon.errors import PolicyError
 from sqlanon.policy.options import ROLES
 from sqlanon.policy.policy import Policy
+from sqlanon.releases.erase import erase
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.refresh import refresh
 from sqlanon.releases.release import drop_release, open_release
-from sqlanon.sqltext import fold, literal
+from sqlanon.sqltext import answer_sql, fold, literal
 from sqlanon.statements.parse import (
     CreateHierarchy,
     CreateRelease,
     DropRelease,
+    ErasePeople,
     Plain,
     Publish,
     RefreshRelease,
     Statement,
 )
 
+HIERARCHY = {"hierarchy": "varchar", "kind": "varchar", "height": "integer", "leaves": "bigint"}
+RELEASE = {
+    "release": "varchar",
+    "rows": "bigint",
+    "classes": "bigint",
+    "k": "bigint",
+    "l": "map(varchar, double)",
+    "gcp": "double",
+}
+"""What statements answer with: columns and their types."""
 
-def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> str:
+
+def execute_statement(con: Session, statement: Statement) -> str:
     """Carry out a statement of ours; the SQL that answers it (a plain one's own text)."""
     if isinstance(statement, Plain):
         return statement.sql
-    anon = anon_schema(con)
     if isinstance(statement, CreateRelease):
         policy = Policy.of(statement.options)
         _refuse_columns_without_role(con, statement.select, policy)
@@ -42,34 +53,34 @@ def execute_statement(con: duckdb.DuckDBPyConnection, statement: Statement) -> s
             kind=statement.kind,
             replace=statement.replace,
         )
-        proof, diversity = release.proof, literal(release.proof.get("l", {}))
-        gcp = literal(release.measured.get("gcp"))
-        return (
-            f"select {literal(release.name)} as release, {proof['rows']} as rows, {proof['classes']} as classes, "
-            f"{proof['k']} as k, {diversity}::map(varchar, double) as l, {gcp}::double as gcp"
-        )
+        proof, gcp = release.proof, release.measured.get("gcp")
+        row = (release.name, proof.rows, proof.classes, proof.k, proof.models.get("l", {}), gcp)
+        return answer_sql(RELEASE, [row])
     if isinstance(statement, DropRelease):
         drop_release(con, statement.name, kind=statement.kind, missing_ok=statement.missing_ok)
         return f"select {literal(statement.name)} as dropped"
     if isinstance(statement, RefreshRelease):
         return refresh(con, statement.name).sql()
+    if isinstance(statement, ErasePeople):
+        return erase(con, statement.name, statement.people).sql()
     if isinstance(statement, Publish):
         about = open_release(con, statement.name).publish(statement.path, replace=statement.replace)
-        facts = ", ".join(f"{literal(about[fact])}::{kind} as {fact}" for fact, kind in ABOUT_TYPES.items())
-        return f"select {literal(statement.path)} as published, {facts}"
+        row = (statement.path, *(about[fact] for fact in ABOUT_TYPES))
+        return answer_sql({"published": "varchar", **ABOUT_TYPES}, [row])
     if isinstance(statement, CreateHierarchy):
         create_hierarchy(con, statement.name, replace=statement.replace, **statement.arguments)
-        found = literal(statement.name.lower())
-        return f"select name as hierarchy, kind, height, leaves from {anon}.hierarchies where lower(name) = {found}"
+        made = stored_hierarchy(Catalog.of(con), statement.name)
+        return answer_sql(HIERARCHY, [(made.name, made.kind, made.height, made.leaves)])
     drop_hierarchy(con, statement.name, missing_ok=statement.missing_ok)
     return f"select {literal(statement.name)} as dropped"
 
 
-def _refuse_columns_without_role(con: duckdb.DuckDBPyConnection, select: str, policy: Policy) -> None:
-    roles = {fold(column) for role in ROLES for column in getattr(policy, role)} | {fold(policy.entity or "")}
+def _refuse_columns_without_role(con: Session, select: str, policy: Policy) -> None:
+    roles = {fold(column) for role in (*ROLES, "identity") for column in getattr(policy, role)}
+    roles |= {fold(policy.entity or "")}
     without = [column for column in resolve(con, select).columns if fold(column) not in roles]
     if without:
         listed = ", ".join(f"'{column}'" for column in without)
         raise PolicyError(
-            f"{listed} selected without a role: name each in quasi, sensitive or keep, or leave it out of the SELECT"
+            f"{listed} selected without a role. Name each in quasi, sensitive or keep, or leave it out of the SELECT"
         )

@@ -3,6 +3,7 @@
 CREATE [OR REPLACE] ANONYMIZED VIEW|TABLE name AS <select> OPTIONS (k = 5, quasi = [age, zip], ...)
 DROP ANONYMIZED VIEW|TABLE [IF EXISTS] name
 REFRESH ANONYMIZED VIEW name
+ERASE 17, 18 FROM ANONYMIZED VIEW name
 PUBLISH name TO 'file.duckdb' | 'file.parquet' | 'file.csv' [REPLACE]
 CREATE [OR REPLACE] HIERARCHY name FROM 'file.csv' | FROM TABLE t | FROM EDGES t | AS SELECT leaf, level1, ...
     | USING INTERVALS (5, 10, 20) [ANCHOR 0] [BELOW 18] [ABOVE 80] [ON t.c]
@@ -20,11 +21,11 @@ from typing import Any, NoReturn, TypeVar
 from sqlanon.errors import StatementError, did_you_mean
 from sqlanon.sqltext import name as quoted
 
-_OURS = re.compile(r"\b(anonymized|hierarchy|publish)\b", re.IGNORECASE)
+_OURS = re.compile(r"\b(anonymi[zs]ed|hierarchy|publish)\b", re.IGNORECASE)
 _HIERARCHY_WAYS = ("FROM", "AS", "USING", "FLAT")
 T = TypeVar("T")
 QUOTED = ("STRING", "IDENTIFIER", "HEREDOC_STRING", "NATIONAL_STRING")
-"""The kinds of tokens that are no words, as sqlglot names them."""
+"""The kinds of tokens that are not words, as sqlglot names them."""
 DEEPEST = 20
 """How deep lists and maps may nest in an option."""
 _RULES = ("INTERVALS", "PREFIX", "DATES")
@@ -65,6 +66,14 @@ class RefreshRelease:
 
 
 @dataclass(frozen=True)
+class ErasePeople:
+    """ERASE ... FROM ANONYMIZED VIEW: values of the identity, or lists of them where it has several columns."""
+
+    name: str
+    people: list[Any]
+
+
+@dataclass(frozen=True)
 class Publish:
     """PUBLISH ... TO."""
 
@@ -90,7 +99,9 @@ class DropHierarchy:
     missing_ok: bool
 
 
-Statement = Plain | CreateRelease | DropRelease | RefreshRelease | Publish | CreateHierarchy | DropHierarchy
+Statement = (
+    Plain | CreateRelease | DropRelease | RefreshRelease | ErasePeople | Publish | CreateHierarchy | DropHierarchy
+)
 
 
 def parse(sql: str) -> list[Statement]:
@@ -142,25 +153,35 @@ def _split(tokens: list[Any]) -> list[list[Any]]:
     return [part for part in parts if part]
 
 
+ANONYMIZED = ("ANONYMIZED", "ANONYMISED")
+"""American and British."""
+
+
 def _parse_one(reader: _Reader) -> Statement:
     replace = False
     if reader.accept("CREATE"):
         replace = reader.accept("OR", "REPLACE")
-        if reader.accept("ANONYMIZED"):
+        if reader.accept_any(*ANONYMIZED):
             return _create_release(reader, replace)
         if reader.accept("HIERARCHY"):
             return _create_hierarchy(reader, replace)
     elif reader.accept("DROP"):
-        if reader.accept("ANONYMIZED"):
+        if reader.accept_any(*ANONYMIZED):
             kind = reader.one_of("VIEW", "TABLE").lower()
             missing_ok = reader.accept("IF", "EXISTS")
             return reader.done(DropRelease(reader.name("the release's name"), kind, missing_ok))
         if reader.accept("HIERARCHY"):
             missing_ok = reader.accept("IF", "EXISTS")
             return reader.done(DropHierarchy(reader.plain_name("the hierarchy's name"), missing_ok))
-    elif reader.accept("REFRESH", "ANONYMIZED"):
+    elif any(reader.accept("REFRESH", word) for word in ANONYMIZED):
         reader.one_of("VIEW")
         return reader.done(RefreshRelease(reader.name("the release's name")))
+    elif reader.accept("ERASE"):
+        people = reader.values()
+        reader.one_of("FROM")
+        reader.one_of("ANONYMIZED")
+        reader.one_of("VIEW")
+        return reader.done(ErasePeople(reader.name("the release's name"), people))
     elif reader.accept("PUBLISH"):
         name = reader.name("the release's name")
         reader.one_of("TO")
@@ -302,7 +323,7 @@ class _Reader:
         digits = self.tokens[self.here - 1].text
         if len(digits) > 300:
             self.here -= 1
-            self.fail("A number of so many digits cannot be read")
+            self.fail("A number with this many digits cannot be read")
         try:
             return sign * (int(digits) if digits.isdigit() else float(digits))
         except ValueError:  # sqlglot takes 1e3-1.5 for one number
@@ -312,6 +333,13 @@ class _Reader:
     def numbers(self) -> list[float]:
         """Numbers in parentheses."""
         return self._between("(", ")", self.number)
+
+    def values(self) -> list[Any]:
+        """Values, separated by commas."""
+        found = [self._value()]
+        while self.accept(","):
+            found.append(self._value())
+        return found
 
     def rest(self, what: str) -> str:
         """All that is left, as it was written."""
@@ -371,7 +399,7 @@ class _Reader:
         self.one_of(opening)
         self.depth += 1
         if self.depth > DEEPEST:
-            self.fail("Lists and maps are nested too deep")
+            self.fail("Lists and maps are nested too deeplyly")
         items: list[Any] = []
         while not self.accept(closing):
             if items:

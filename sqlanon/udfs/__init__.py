@@ -1,8 +1,8 @@
-"""The numpy cores. In a wheel they lie beside this file; in a checkout they are the top-level folder udfs/."""
+"""The numpy cores. In a wheel they are next to this file; in a checkout they are the top-level folder udfs/."""
 
 from pathlib import Path
 
-_CHECKOUT = Path(__file__).resolve().parents[2] / "udfs"
+_ROOT = Path(__file__).resolve().parents[2]
 
-if not (Path(__file__).parent / "problem.py").exists():
-    __path__ = [str(_CHECKOUT)]
+if (_ROOT / "udfs" / "problem.py").exists() and (_ROOT / "pyproject.toml").exists():
+    __path__ = [str(_ROOT / "udfs")]

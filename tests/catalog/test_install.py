@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,6 @@ PEOPLE = "create table people as select unnest([21, 24, 61, 64]) as age, unnest(
 RELEASE = "from anon.anonymize('people', quasi := ['age'], k := 2)"
 ROWS = [("[21-24]",), ("[21-24]",), ("[61-64]",), ("[61-64]",)]
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        yield connection
 
 
 def release(con: duckdb.DuckDBPyConnection, sql: str = RELEASE) -> list[Any]:
@@ -46,23 +39,23 @@ def everything(con: duckdb.DuckDBPyConnection) -> list[Any]:
     ]
 
 
-def test_loading_again_changes_nothing(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(PEOPLE)
-    sqlanon.load(con)
-    sqlanon.create_hierarchy(con, "h", prefix=True)
-    before = everything(con)
-    sqlanon.load(con)
-    assert everything(con) == before
-    assert con.execute("from anon.version").fetchall() == [(SCHEMA_VERSION, __version__)]
-    assert con.execute("select name from anon.hierarchies").fetchall() == [("h",)]
-    assert release(con) == ROWS
+def test_loading_again_changes_nothing(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
+    sqlanon.create_hierarchy(plain, "h", prefix=True)
+    before = everything(plain)
+    sqlanon.load(plain)
+    assert everything(plain) == before
+    assert plain.execute("from anon.version").fetchall() == [(SCHEMA_VERSION, __version__)]
+    assert plain.execute("select name from anon.hierarchies").fetchall() == [("h",)]
+    assert release(plain) == ROWS
 
 
-def test_loading_prints_nothing(con: duckdb.DuckDBPyConnection, capfd: pytest.CaptureFixture[str]) -> None:
-    con.execute(PEOPLE)
-    sqlanon.load(con)
-    release(con)
-    sqlanon.anonymize(con, "people", quasi="age", k=2)
+def test_loading_prints_nothing(plain: duckdb.DuckDBPyConnection, capfd: pytest.CaptureFixture[str]) -> None:
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
+    release(plain)
+    sqlanon.anonymize(plain, "people", quasi="age", k=2)
     assert capfd.readouterr() == ("", "")
 
 
@@ -85,7 +78,7 @@ def test_a_process_that_ends_in_an_error_of_ours_shows_no_leaks() -> None:
     )
     assert done.returncode == 1
     assert "leaked" not in done.stderr
-    assert "Invalid Input Error: Column 'nope' is not in 'people'" in done.stderr
+    assert "Invalid Input Error: sqlanon: Column 'nope' is not in 'people'" in done.stderr
 
 
 def test_a_file_is_loaded_once_and_for_all(tmp_path: Path) -> None:
@@ -98,70 +91,70 @@ def test_a_file_is_loaded_once_and_for_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["other", "an other", "my.db", 'a "b".c; drop'])
-def test_an_attached_database_is_loaded_when_it_is_used(con: duckdb.DuckDBPyConnection, name: str) -> None:
+def test_an_attached_database_is_loaded_when_it_is_used(plain: duckdb.DuckDBPyConnection, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'
-    con.execute(f"attach ':memory:' as {quoted}; use {quoted}")
-    sqlanon.load(con)
-    con.execute(PEOPLE)
-    assert release(con) == ROWS
-    assert con.execute("select distinct database_name from duckdb_tables()").fetchall() == [(name,)]
-    before = everything(con)
-    sqlanon.anonymize(con, "people", quasi="age", k=2, name="pub", kind="view")
-    sqlanon.anonymize(con, "people", quasi="age", k=2, name="kept")
-    assert release(con, "from pub") == release(con, "from kept") == ROWS
-    con.execute("use memory")
-    assert release(con, f"from {quoted}.pub") == ROWS
-    con.execute(f"use {quoted}")
-    sqlanon.drop_release(con, "pub")
-    sqlanon.drop_release(con, "kept")
-    assert everything(con) == before
+    plain.execute(f"attach ':memory:' as {quoted}; use {quoted}")
+    sqlanon.load(plain)
+    plain.execute(PEOPLE)
+    assert release(plain) == ROWS
+    assert plain.execute("select distinct database_name from duckdb_tables()").fetchall() == [(name,)]
+    before = everything(plain)
+    sqlanon.anonymize(plain, "people", quasi="age", k=2, name="pub", kind="view")
+    sqlanon.anonymize(plain, "people", quasi="age", k=2, name="kept")
+    assert release(plain, "from pub") == release(plain, "from kept") == ROWS
+    plain.execute("use memory")
+    assert release(plain, f"from {quoted}.pub") == ROWS
+    plain.execute(f"use {quoted}")
+    sqlanon.drop_release(plain, "pub")
+    sqlanon.drop_release(plain, "kept")
+    assert everything(plain) == before
 
 
-def test_an_attached_database_that_is_not_in_use_is_left_alone(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("attach ':memory:' as other")
-    sqlanon.load(con)
-    assert con.execute("select distinct database_name from duckdb_tables()").fetchall() == [("memory",)]
+def test_an_attached_database_that_is_not_in_use_is_left_alone(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute("attach ':memory:' as other")
+    sqlanon.load(plain)
+    assert plain.execute("select distinct database_name from duckdb_tables()").fetchall() == [("memory",)]
 
 
-def test_a_schema_in_use_is_where_names_are_looked_up(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("create schema clinic; use memory.clinic")
-    con.execute(PEOPLE)
-    sqlanon.load(con)
-    assert release(con) == ROWS
+def test_a_schema_in_use_is_where_names_are_looked_up(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute("create schema clinic; use memory.clinic")
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
+    assert release(plain) == ROWS
 
 
-def test_a_cursor_of_a_loaded_connection_anonymizes(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(PEOPLE)
-    sqlanon.load(con)
-    with con.cursor() as cursor:
+def test_a_cursor_of_a_loaded_connection_anonymizes(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
+    with plain.cursor() as cursor:
         assert release(cursor) == ROWS
 
 
-def test_what_a_cursor_loaded_serves_its_parent_when_the_cursor_is_closed(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(PEOPLE)
-    with con.cursor() as cursor:
+def test_what_a_cursor_loaded_serves_its_parent_when_the_cursor_is_closed(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute(PEOPLE)
+    with plain.cursor() as cursor:
         sqlanon.load(cursor)
         assert release(cursor) == ROWS
-        assert release(con) == ROWS
-    sqlanon.load(con)
-    assert release(con) == ROWS
+        assert release(plain) == ROWS
+    sqlanon.load(plain)
+    assert release(plain) == ROWS
 
 
-def test_without_any_loaded_connection_left_the_error_says_to_load_again(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(PEOPLE)
-    with con.cursor() as cursor:
+def test_without_any_loaded_connection_left_the_error_says_to_load_again(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute(PEOPLE)
+    with plain.cursor() as cursor:
         sqlanon.load(cursor)
     with pytest.raises(duckdb.Error, match=r"call sqlanon\.load\(con\) again"):
-        con.execute(RELEASE)
+        plain.execute(RELEASE)
 
 
-def test_a_closed_cursor_that_loaded_last_does_not_hide_the_parent(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(PEOPLE)
-    sqlanon.load(con)
+def test_a_closed_cursor_that_loaded_last_does_not_hide_the_parent(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
     for _ in range(3):
-        with con.cursor() as cursor:
+        with plain.cursor() as cursor:
             sqlanon.load(cursor)
-    assert release(con) == ROWS
+    assert release(plain) == ROWS
 
 
 def test_a_second_connection_to_the_same_file_is_loaded_too(tmp_path: Path) -> None:
@@ -174,86 +167,89 @@ def test_a_second_connection_to_the_same_file_is_loaded_too(tmp_path: Path) -> N
         assert release(second) == ROWS
 
 
-def test_loading_keeps_the_callers_transaction_open(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("begin")
-    con.execute(PEOPLE)
-    sqlanon.load(con)
-    con.execute("commit")
-    assert release(con) == ROWS
+def test_loading_keeps_the_callers_transaction_open(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute("begin")
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
+    plain.execute("commit")
+    assert release(plain) == ROWS
 
 
-def test_a_rolled_back_load_leaves_nothing_and_can_be_repeated(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(PEOPLE)
-    con.execute("begin")
-    sqlanon.load(con)
-    con.execute("rollback")
-    assert con.execute("select table_name from duckdb_tables()").fetchall() == [("people",)]
-    sqlanon.load(con)
-    assert release(con) == ROWS
+def test_a_rolled_back_load_leaves_nothing_and_can_be_repeated(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute(PEOPLE)
+    plain.execute("begin")
+    sqlanon.load(plain)
+    plain.execute("rollback")
+    assert plain.execute("select table_name from duckdb_tables()").fetchall() == [("people",)]
+    sqlanon.load(plain)
+    assert release(plain) == ROWS
 
 
-def test_a_rolled_back_load_does_not_undo_an_earlier_one(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute(PEOPLE)
-    sqlanon.load(con)
-    con.execute("begin")
-    sqlanon.load(con)
-    con.execute("rollback")
-    assert release(con) == ROWS
+def test_a_rolled_back_load_does_not_undo_an_earlier_one(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
+    plain.execute("begin")
+    sqlanon.load(plain)
+    plain.execute("rollback")
+    assert release(plain) == ROWS
 
 
-def test_an_older_schema_is_upgraded_and_keeps_its_hierarchies(con: duckdb.DuckDBPyConnection) -> None:
-    sqlanon.load(con)
-    sqlanon.create_hierarchy(con, "h", prefix=True)
-    con.execute("update anon.version set schema_version = 0, sqlanon = '0.0.1'")
-    con.execute("drop macro anon.k_anonymity; drop macro table anon.violations; drop table anon.release_classes")
-    sqlanon.load(con)
-    con.execute(PEOPLE)
-    assert con.execute("select anon.k_anonymity('people', ['ward'])").fetchall() == [(2,)]
-    assert con.execute("from anon.violations('people', ['ward'], k := 2)").fetchall() == []
-    assert con.execute("from anon.version").fetchall() == [(SCHEMA_VERSION, __version__)]
-    assert con.execute("select name from anon.hierarchies").fetchall() == [("h",)]
+def test_an_older_schema_is_upgraded_and_keeps_its_hierarchies(plain: duckdb.DuckDBPyConnection) -> None:
+    sqlanon.load(plain)
+    sqlanon.create_hierarchy(plain, "h", prefix=True)
+    plain.execute("update anon.version set schema_version = 0, sqlanon = '0.0.1'")
+    plain.execute("drop macro anon.k_anonymity; drop macro table anon.violations; drop table anon.release_classes")
+    sqlanon.load(plain)
+    plain.execute(PEOPLE)
+    assert plain.execute("select anon.k_anonymity('people', ['ward'])").fetchall() == [(2,)]
+    assert plain.execute("from anon.violations('people', ['ward'], k := 2)").fetchall() == []
+    assert plain.execute("from anon.version").fetchall() == [(SCHEMA_VERSION, __version__)]
+    assert plain.execute("select name from anon.hierarchies").fetchall() == [("h",)]
 
 
-def test_a_schema_whose_version_was_lost_is_upgraded(con: duckdb.DuckDBPyConnection) -> None:
-    sqlanon.load(con)
-    con.execute("delete from anon.version")
-    sqlanon.load(con)
-    assert con.execute("from anon.version").fetchall() == [(SCHEMA_VERSION, __version__)]
+def test_a_schema_whose_version_was_lost_is_upgraded(plain: duckdb.DuckDBPyConnection) -> None:
+    sqlanon.load(plain)
+    plain.execute("delete from anon.version")
+    sqlanon.load(plain)
+    assert plain.execute("from anon.version").fetchall() == [(SCHEMA_VERSION, __version__)]
 
 
-def test_an_upgrade_that_fails_changes_nothing(con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch) -> None:
-    sqlanon.load(con)
-    con.execute("update anon.version set schema_version = 0; drop macro anon.k_anonymity")
-    before = everything(con)
-    monkeypatch.setattr("sqlanon.loading.UPGRADES", {0: "drop table anon.releases; select error('half way')"})
+def test_an_upgrade_that_fails_changes_nothing(
+    plain: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqlanon.load(plain)
+    plain.execute("update anon.version set schema_version = 0; drop macro anon.k_anonymity")
+    before = everything(plain)
+    failing = "drop table anon.releases; select error('sqlanon: half way')"
+    monkeypatch.setattr("sqlanon.catalog.schema.UPGRADES", {0: failing})
     with pytest.raises(SqlanonError, match="half way"):
-        sqlanon.load(con)
-    assert everything(con) == before
+        sqlanon.load(plain)
+    assert everything(plain) == before
 
 
-def test_a_newer_schema_is_refused_with_both_versions(con: duckdb.DuckDBPyConnection) -> None:
-    sqlanon.load(con)
-    con.execute("update anon.version set schema_version = 99, sqlanon = '9.9.9'")
-    before = everything(con)
+def test_a_newer_schema_is_refused_with_both_versions(plain: duckdb.DuckDBPyConnection) -> None:
+    sqlanon.load(plain)
+    plain.execute("update anon.version set schema_version = 99, sqlanon = '9.9.9'")
+    before = everything(plain)
     with pytest.raises(CatalogError, match=rf"'memory' .*newer sqlanon \(9\.9\.9, schema 99\).*{__version__}.*upgrade"):
-        sqlanon.load(con)
-    assert everything(con) == before
+        sqlanon.load(plain)
+    assert everything(plain) == before
 
 
 @pytest.mark.parametrize("theirs", ["create table anon.users (id int)", "create view anon.version as select 1 as v"])
-def test_somebody_elses_schema_anon_is_refused_and_left_alone(con: duckdb.DuckDBPyConnection, theirs: str) -> None:
-    con.execute(f"create schema anon; {theirs}")
+def test_somebody_elses_schema_anon_is_refused_and_left_alone(plain: duckdb.DuckDBPyConnection, theirs: str) -> None:
+    plain.execute(f"create schema anon; {theirs}")
     with pytest.raises(CatalogError, match=r"Schema 'anon' of database 'memory' .*not sqlanon's \((users|version)\)"):
-        sqlanon.load(con)
+        sqlanon.load(plain)
     names = "select table_name from duckdb_tables() union all select view_name from duckdb_views() where not internal"
-    assert con.execute(names).fetchall() in ([("users",)], [("version",)])
+    assert plain.execute(names).fetchall() in ([("users",)], [("version",)])
 
 
-def test_an_empty_schema_anon_is_taken(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("create schema anon")
-    con.execute(PEOPLE)
-    sqlanon.load(con)
-    assert release(con) == ROWS
+def test_an_empty_schema_anon_is_taken(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute("create schema anon")
+    plain.execute(PEOPLE)
+    sqlanon.load(plain)
+    assert release(plain) == ROWS
 
 
 def test_a_read_only_database_without_sqlanon_is_refused_with_a_way_out(tmp_path: Path) -> None:
@@ -327,18 +323,18 @@ with duckdb.connect({str(file)!r}, read_only=True) as con:
 
 
 def test_a_release_can_be_read_from_a_file_attached_under_another_name(
-    con: duckdb.DuckDBPyConnection, tmp_path: Path
+    plain: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     stored(tmp_path / "people.duckdb")
-    con.execute(f"attach '{tmp_path / 'people.duckdb'}' as other (read_only)")
-    assert release(con, "select age from other.main.pub") == ROWS
-    assert release(con, "select age from other.kept") == ROWS
+    plain.execute(f"attach '{tmp_path / 'people.duckdb'}' as other (read_only)")
+    assert release(plain, "select age from other.main.pub") == ROWS
+    assert release(plain, "select age from other.kept") == ROWS
 
 
-def test_the_checks_of_an_attached_file_work_when_it_is_used(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_the_checks_of_an_attached_file_work_when_it_is_used(plain: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     stored(tmp_path / "people.duckdb")
-    con.execute(f"attach '{tmp_path / 'people.duckdb'}' as other (read_only); use other")
-    assert con.execute("select anon.k_anonymity('pub', ['age'])").fetchall() == [(2,)]
+    plain.execute(f"attach '{tmp_path / 'people.duckdb'}' as other (read_only); use other")
+    assert plain.execute("select anon.k_anonymity('pub', ['age'])").fetchall() == [(2,)]
 
 
 def test_two_databases_in_one_process_know_nothing_of_each_other() -> None:
@@ -352,19 +348,19 @@ def test_two_databases_in_one_process_know_nothing_of_each_other() -> None:
         assert release(two.duckdb) == [("[0-49]",)] * 2 + [("[50-99]",)] * 2
 
 
-def test_two_loaded_databases_attached_together_are_told_apart(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("attach ':memory:' as one; attach ':memory:' as two")
+def test_two_loaded_databases_attached_together_are_told_apart(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.execute("attach ':memory:' as one; attach ':memory:' as two")
     for database, width in (("one", 10), ("two", 50)):
-        con.execute(f"use {database}")
-        sqlanon.load(con)
-        con.execute(PEOPLE)
-        sqlanon.create_hierarchy(con, "age", intervals=[width])
-    assert release(con) == [("[0-49]",)] * 2 + [("[50-99]",)] * 2
-    con.execute("use one")
-    assert release(con) == [("[20-29]",)] * 2 + [("[60-69]",)] * 2
-    con.execute("use memory")
+        plain.execute(f"use {database}")
+        sqlanon.load(plain)
+        plain.execute(PEOPLE)
+        sqlanon.create_hierarchy(plain, "age", intervals=[width])
+    assert release(plain) == [("[0-49]",)] * 2 + [("[50-99]",)] * 2
+    plain.execute("use one")
+    assert release(plain) == [("[20-29]",)] * 2 + [("[60-69]",)] * 2
+    plain.execute("use memory")
     with pytest.raises(CatalogError, match=r"Several databases have sqlanon loaded \(one, two\): USE one"):
-        sqlanon.create_hierarchy(con, "h", prefix=True)
+        sqlanon.create_hierarchy(plain, "h", prefix=True)
 
 
 def test_a_closed_database_is_not_kept_open(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ PROPERTIES = [
     "asked",
     "holds",
 ]
+OF_PEOPLE = ["linked_k", "is_linked"]
+"""What is there only if an entity is named."""
 
 
 @pytest.fixture
@@ -68,7 +70,15 @@ def test_json_is_as_the_schema_says(files: Path, capsys: pytest.CaptureFixture[s
     assert [found["source"] for found in objects] == sources
     for found in objects:
         jsonschema.Draft202012Validator(schema).validate(found)
-        assert list(found) == PROPERTIES == list(schema["properties"]) == schema["required"]
+        assert list(found) == PROPERTIES == schema["required"]
+    assert list(schema["properties"]) == [*PROPERTIES, *OF_PEOPLE]
+
+
+def test_json_counts_people_where_an_entity_is_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "kept.csv", "--quasi", "age", "--k", "2", "--json", "--entity", "sex", "--linked"]) == 1
+    (found,) = printed(capsys)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
+    assert list(found) == [*PROPERTIES[:-1], *OF_PEOPLE, PROPERTIES[-1]]
 
 
 def test_json_says_what_was_counted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """The command line: exit codes, JSON, files, and one line for what the user can mend."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ import duckdb
 import pytest
 
 import sqlanon
-from sqlanon import samples
 from sqlanon.cli.main import COMMANDS, main
 from sqlanon.udfs.methods import METHODS
 
@@ -17,12 +17,8 @@ QUASI = "age,zip,sex"
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
-    path = tmp_path / "hospital.duckdb"
-    with sqlanon.connect(path) as con:
-        samples.create(con.duckdb, "patients")
-        sqlanon.create_hierarchy(con, "zip", prefix=True)
-    return path
+def database(hospital_file: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(hospital_file, tmp_path))
 
 
 def test_anonymize_writes_a_file_that_check_confirms(
@@ -37,7 +33,7 @@ def test_anonymize_writes_a_file_that_check_confirms(
     assert main(["check", str(out), "--quasi", QUASI, "--k", "4", "--sensitive", "diagnosis", "--l", "2.5"]) == 1
     assert "BROKEN" in capsys.readouterr().out
     assert main([*command, "-o", str(out)]) == 2
-    assert "nothing is overwritten" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +48,13 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "k": 3,
             "several": "strict",
             "strict": False,
+            "forming": "free",
+            "linked": False,
             "deleted": "withdraw",
+            "changed": "follow",
+            "updated": "keep",
+            "failed": "leave_out",
+            "row_weight": False,
             "method": "kaca",
             "keep": ["ward"],
             "unsafe_keep": ["diagnosis"],
@@ -65,7 +67,7 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "beta": 1.0,
             "threshold": 0.9,
         }
-    assert "verified on 16 printed rows" in capsys.readouterr().err
+    assert "verified on 16 released rows" in capsys.readouterr().err
 
 
 def test_check_reads_a_table_of_a_database_without_writing_to_it(
@@ -175,13 +177,13 @@ def test_methods_lists_every_method_with_its_paper(capsys: pytest.CaptureFixture
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
     assert all(f"{method.name}\n  {method.paper}\n" in out for method in METHODS.values())
-    assert "beta = 0.0 (a number from 0 to 10)" in out
+    assert "--beta (a number from 0 to 10, default 0.0)" in out
 
 
 def test_help_waits_for_no_database_and_no_core() -> None:
-    code = "import sys, sqlanon.cli; sqlanon.cli.parser(()).format_help(); print(*sorted(sys.modules))"
+    code = "import sys, sqlanon.cli.main; sqlanon.cli.main.parser(()).format_help(); print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "sqlanon.cli" in loaded
+    assert "sqlanon.cli.main" in loaded
     assert not {"duckdb", "numpy", "pyarrow", "pandas", "sqlglot"} & set(loaded)
 
 

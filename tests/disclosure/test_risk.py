@@ -1,4 +1,4 @@
-"""anon.risk: how easily the people of a table are found again, on any table as it is printed."""
+"""anon.risk: how easily the people of a table are found again, on any table as it is released."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import statistics
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,6 @@ Con = duckdb.DuckDBPyConnection
 Row = tuple[Any, ...]
 
 ROW = st.tuples(st.sampled_from([1, 2, 3, None]), st.sampled_from(["x", "", None]))
-
-
-@pytest.fixture(scope="module")
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        yield connection
 
 
 def store(con: Con, table: str, rows: list[Row]) -> None:
@@ -66,39 +58,39 @@ def plain_risk(rows: list[Row], population: list[Row]) -> dict[str, Any]:
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(ROW, min_size=1, max_size=30), others=st.lists(ROW, max_size=30))
-def test_risk_agrees_with_plain_python_on_any_table(con: Con, rows: list[Row], others: list[Row]) -> None:
-    store(con, "people", rows)
-    store(con, "everybody", rows + others)
-    store(con, "others", others)
-    assert risk(con) == pytest.approx(plain_risk(rows, rows))
+def test_risk_agrees_with_plain_python_on_any_table(shared: Con, rows: list[Row], others: list[Row]) -> None:
+    store(shared, "people", rows)
+    store(shared, "everybody", rows + others)
+    store(shared, "others", others)
+    assert risk(shared) == pytest.approx(plain_risk(rows, rows))
     for population, content in (("everybody", rows + others), ("others", others)):
-        found = risk(con, f"'people', ['age', 'ward'], population := '{population}'")
+        found = risk(shared, f"'people', ['age', 'ward'], population := '{population}'")
         assert found == pytest.approx(plain_risk(rows, content))
 
 
-def test_the_journalists_mean_can_be_above_the_marketers(con: Con) -> None:
-    store(con, "people", [(1, "x")] * 9 + [(2, "x")])
-    store(con, "everybody", [(1, "x")] * 18 + [(2, "x")] * 2)
-    found = risk(con, "'people', ['age'], population := 'everybody'")
+def test_the_journalists_mean_can_be_above_the_marketers(shared: Con) -> None:
+    store(shared, "people", [(1, "x")] * 9 + [(2, "x")])
+    store(shared, "everybody", [(1, "x")] * 18 + [(2, "x")] * 2)
+    found = risk(shared, "'people', ['age'], population := 'everybody'")
     assert found["journalist_mean"] == pytest.approx(max(2 / 20, (9 / 18 + 1 / 2) / 10))
-    store(con, "everybody", [(1, "x")] * 9 + [(2, "x")] * 6)
-    found = risk(con, "'people', ['age'], population := 'everybody'")
+    store(shared, "everybody", [(1, "x")] * 9 + [(2, "x")] * 6)
+    found = risk(shared, "'people', ['age'], population := 'everybody'")
     assert found["journalist_mean"] == pytest.approx(2 / 15)
     assert found["marketer"] == pytest.approx((1 + 1 / 6) / 10)
 
 
-def test_a_release_has_the_risk_that_its_k_allows(con: Con) -> None:
-    con.execute("create or replace table t as select i % 17 as a, i % 5 as b, i % 3 as s from range(200) r(i)")
-    sqlanon.anonymize(con, "t", ["a", "b"], 7, sensitive=["s"], name="t_public", replace=True)
-    before, after = risk(con, "'t', ['a', 'b']"), risk(con, "'t_public', ['a', 'b']")
+def test_a_release_has_the_risk_that_its_k_allows(shared: Con) -> None:
+    shared.execute("create or replace table t as select i % 17 as a, i % 5 as b, i % 3 as s from range(200) r(i)")
+    sqlanon.anonymize(shared, "t", ["a", "b"], 7, sensitive=["s"], name="t_public", replace=True)
+    before, after = risk(shared, "'t', ['a', 'b']"), risk(shared, "'t_public', ['a', 'b']")
     assert before["prosecutor_max"] > 1 / 7 >= after["prosecutor_max"]
     assert after["rows_below_5"] == 0
     assert after["rows"] == before["rows"] == 200
 
 
-def test_an_empty_table_has_no_risk_to_speak_of(con: Con) -> None:
-    store(con, "people", [])
-    found = risk(con)
+def test_an_empty_table_has_no_risk_to_speak_of(shared: Con) -> None:
+    store(shared, "people", [])
+    found = risk(shared)
     assert (found.pop("rows"), found.pop("classes")) == (0, 0)
     assert set(found.values()) == {None}
 
@@ -115,20 +107,20 @@ def test_an_empty_table_has_no_risk_to_speak_of(con: Con) -> None:
         ("'people', ['age'], population := 'sizes'", "age"),
     ],
 )
-def test_a_name_that_is_not_there_is_an_error_that_names_it(con: Con, arguments: str, message: str) -> None:
-    store(con, "people", [(1, "x")])
-    con.execute("create or replace table sizes (n integer)")
+def test_a_name_that_is_not_there_is_an_error_that_names_it(shared: Con, arguments: str, message: str) -> None:
+    store(shared, "people", [(1, "x")])
+    shared.execute("create or replace table sizes (n integer)")
     with pytest.raises(duckdb.Error, match=message):
-        con.execute(f"from anon.risk({arguments})")
+        shared.execute(f"from anon.risk({arguments})")
 
 
 @pytest.mark.parametrize("name", ["a b; drop", "it's", "n", "q1", "size", "people", "t", "population"])
-def test_columns_may_have_any_name(con: Con, name: str) -> None:
+def test_columns_may_have_any_name(shared: Con, name: str) -> None:
     quoted = f'"{name}"'
-    con.execute(f"create or replace table hostile as select unnest([1, 1, 2]) as {quoted}")
+    shared.execute(f"create or replace table hostile as select unnest([1, 1, 2]) as {quoted}")
     arguments = f"'hostile', [{sqlanon.sqltext.literal(name)}]"
-    assert risk(con, arguments)["unique_rows"] == pytest.approx(1 / 3)
-    assert risk(con, f"{arguments}, population := 'hostile'")["journalist_max"] == 1
+    assert risk(shared, arguments)["unique_rows"] == pytest.approx(1 / 3)
+    assert risk(shared, f"{arguments}, population := 'hostile'")["journalist_max"] == 1
 
 
 def test_risk_works_in_a_reopened_file_without_sqlanon(tmp_path: Path) -> None:

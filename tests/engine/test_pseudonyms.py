@@ -8,7 +8,6 @@ import json
 import logging
 import stat
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +26,18 @@ SHOWN = [KEY.hex(), KEY.hex().upper(), repr(KEY)[2:-1], KEY.decode("latin-1")]
 """How the key could show."""
 
 
-@pytest.fixture(scope="module")
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        connection.execute(
-            "create table visits as "
-            "select 'P' || i as id, i as number, 20 + i % 7 as age, i % 2 as ill from range(30) r(i)"
-        )
-        connection.execute("insert into visits values (null, null, 21, 0)")
-        yield connection
+@pytest.fixture(scope="module", autouse=True)
+def visits(shared: Con) -> None:
+    shared.execute(
+        "create table visits as select 'P' || i as id, i as number, 20 + i % 7 as age, i % 2 as ill from range(30) r(i)"
+    )
+    shared.execute("insert into visits values (null, null, 21, 0)")
 
 
 @pytest.fixture(autouse=True)
-def without_key(con: Con, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_key(shared: Con, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SQLANON_KEY", raising=False)
-    sqlanon.set_key(con, None)
+    sqlanon.set_key(shared, None)
 
 
 def expected(text: str, key: bytes = KEY) -> str:
@@ -58,51 +53,53 @@ def column(con: Con, table: str, name: str = "id") -> set[Any]:
     return {value for (value,) in con.execute(f"select {name} from {table}").fetchall()}
 
 
-def test_pseudonyms_are_keyed_hashes_and_null_stays_null(con: Con) -> None:
-    made = release(con, key=KEY)
-    assert column(con, made.table) == {expected(f"P{i}") for i in range(30)} | {None}
+def test_pseudonyms_are_keyed_hashes_and_null_stays_null(shared: Con) -> None:
+    made = release(shared, key=KEY)
+    assert column(shared, made.table) == {expected(f"P{i}") for i in range(30)} | {None}
 
 
-def test_a_value_has_one_pseudonym_in_all_releases_of_a_key_and_another_with_another(con: Con) -> None:
-    first, second = release(con, key=KEY), release(con, key=KEY, k=10, quasi=["ill"])
-    assert column(con, first.table) == column(con, second.table)
-    assert column(con, first.table) & column(con, release(con, key=OTHER).table) == {None}
+def test_a_value_has_one_pseudonym_in_all_releases_of_a_key_and_another_with_another(shared: Con) -> None:
+    first, second = release(shared, key=KEY), release(shared, key=KEY, k=10, quasi=["ill"])
+    assert column(shared, first.table) == column(shared, second.table)
+    assert column(shared, first.table) & column(shared, release(shared, key=OTHER).table) == {None}
 
 
-def test_numbers_are_hashed_as_their_text(con: Con) -> None:
-    made = release(con, key=KEY, pseudonymize=["number"])
-    assert column(con, made.table, "number") == {expected(str(i)) for i in range(30)} | {None}
+def test_numbers_are_hashed_as_their_text(shared: Con) -> None:
+    made = release(shared, key=KEY, pseudonymize=["number"])
+    assert column(shared, made.table, "number") == {expected(str(i)) for i in range(30)} | {None}
 
 
-def test_rows_keep_their_other_values(con: Con) -> None:
-    made = release(con, key=KEY, quasi=["ill"], keep=["age"], k=5)
-    found = con.execute(f"select id, age from {made.table} where id is not null").fetchall()
+def test_rows_keep_their_other_values(shared: Con) -> None:
+    made = release(shared, key=KEY, quasi=["ill"], keep=["age"], k=5)
+    found = shared.execute(f"select id, age from {made.table} where id is not null").fetchall()
     assert sorted(found) == sorted((expected(f"P{i}"), 20 + i % 7) for i in range(30))
 
 
-def test_many_rows_are_hashed_in_several_calls(con: Con) -> None:
-    con.execute("create table many as select 'é' || i as id, i % 3 as age from range(10000) r(i)")
-    made = sqlanon.anonymize(con, "many", ["age"], 5, method="kaca", pseudonymize=["id"], key=KEY)
-    assert column(con, made.table) == {expected(f"é{i}") for i in range(10000)}
+def test_many_rows_are_hashed_in_several_calls(shared: Con) -> None:
+    shared.execute("create table many as select 'é' || i as id, i % 3 as age from range(10000) r(i)")
+    made = sqlanon.anonymize(shared, "many", ["age"], 5, method="kaca", pseudonymize=["id"], key=KEY)
+    assert column(shared, made.table) == {expected(f"é{i}") for i in range(10000)}
 
 
-def test_sql_takes_the_key_of_the_connection_or_of_the_environment(con: Con, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sql_takes_the_key_of_the_connection_or_of_the_environment(
+    shared: Con, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = (
         "select id from anon.anonymize('visits', quasi := ['age'], k := 3, pseudonymize := ['id'], method := 'kaca')"
     )
     with pytest.raises(duckdb.Error, match=r"pseudonymize needs a key: .*set_key.*SQLANON_KEY"):
-        con.execute(query)
+        shared.execute(query)
     monkeypatch.setenv("SQLANON_KEY", OTHER.hex())
-    assert (expected("P1", OTHER),) in con.execute(query).fetchall()
-    sqlanon.set_key(con, KEY)
-    assert (expected("P1"),) in con.execute(query).fetchall()
-    assert (expected("P1"),) in con.cursor().execute(query).fetchall()
-    sqlanon.set_key(con, None)
-    assert (expected("P1", OTHER),) in con.execute(query).fetchall()
+    assert (expected("P1", OTHER),) in shared.execute(query).fetchall()
+    sqlanon.set_key(shared, KEY)
+    assert (expected("P1"),) in shared.execute(query).fetchall()
+    assert (expected("P1"),) in shared.cursor().execute(query).fetchall()
+    sqlanon.set_key(shared, None)
+    assert (expected("P1", OTHER),) in shared.execute(query).fetchall()
 
 
-def test_a_key_belongs_to_one_database(con: Con) -> None:
-    sqlanon.set_key(con, KEY)
+def test_a_key_belongs_to_one_database(shared: Con) -> None:
+    sqlanon.set_key(shared, KEY)
     with duckdb.connect() as elsewhere:
         with pytest.raises(CatalogError, match="not loaded"):
             sqlanon.set_key(elsewhere, KEY)
@@ -112,17 +109,17 @@ def test_a_key_belongs_to_one_database(con: Con) -> None:
             release(elsewhere)
 
 
-def test_a_statement_takes_the_key_of_its_connection(con: Con) -> None:
-    sqlanon.set_key(con, KEY)
+def test_a_statement_takes_the_key_of_its_connection(shared: Con) -> None:
+    sqlanon.set_key(shared, KEY)
     statement = (
         "create anonymized view public as select id, age from visits options "
         "(quasi = [age], k = 3, pseudonymize = [id], method = kaca)"
     )
-    sqlanon.Connection(con).execute(statement)
-    assert expected("P1") in column(con, "public")
+    sqlanon.Connection(shared).execute(statement)
+    assert expected("P1") in column(shared, "public")
 
 
-def test_the_key_shows_nowhere(con: Con, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_shows_nowhere(shared: Con, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "hospital.duckdb"
     profile = tmp_path / "profile.json"
     caplog.set_level(logging.DEBUG)
@@ -148,12 +145,12 @@ def test_the_key_shows_nowhere(con: Con, tmp_path: Path, caplog: pytest.LogCaptu
     assert not any(KEY in content for content in files)
 
 
-def test_no_error_shows_a_key(con: Con, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_error_shows_a_key(shared: Con, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short, odd = "0123456789abcdef", "zz" + KEY.hex()
     for bad in (short, odd, ""):
         monkeypatch.setenv("SQLANON_KEY", bad)
         (tmp_path / "bad.key").write_text(bad)
-        for attempt in (lambda: release(con), lambda: sqlanon.read_key(tmp_path / "bad.key")):
+        for attempt in (lambda: release(shared), lambda: sqlanon.read_key(tmp_path / "bad.key")):
             with pytest.raises(PolicyError, match="holds no key") as found:
                 attempt()
             said = "".join(traceback.format_exception(found.value))
@@ -161,32 +158,32 @@ def test_no_error_shows_a_key(con: Con, tmp_path: Path, monkeypatch: pytest.Monk
             assert KEY.hex() not in said
     for key in (b"short key", KEY.hex(), 5):
         with pytest.raises(PolicyError, match="key must be 16 or more bytes") as found:
-            release(con, key=key)
+            release(shared, key=key)
         assert str(key) not in str(found.value)
         with pytest.raises(PolicyError, match="key must be 16 or more bytes"):
-            sqlanon.set_key(con, key)  # type: ignore[arg-type]
+            sqlanon.set_key(shared, key)  # type: ignore[arg-type]
 
 
-def test_a_runs_key_is_forgotten_after_it_also_when_it_fails(con: Con) -> None:
+def test_a_runs_key_is_forgotten_after_it_also_when_it_fails(shared: Con) -> None:
     before = set(keys._keys)
-    made = release(con, key=KEY)
+    made = release(shared, key=KEY)
     with pytest.raises(sqlanon.SqlanonError):
-        release(con, key=KEY, k=1000)
+        release(shared, key=KEY, k=1000)
     assert set(keys._keys) == before
     with pytest.raises(duckdb.Error, match="The key of this query is gone"):
-        con.execute(made.sql).fetchall()
+        shared.execute(made.sql).fetchall()
 
 
-def test_a_key_for_nothing_is_refused(con: Con) -> None:
-    with pytest.raises(sqlanon.SqlanonError, match="a key but nothing to pseudonymize"):
-        release(con, key=KEY, pseudonymize=None)
+def test_a_key_for_nothing_is_refused(shared: Con) -> None:
+    with pytest.raises(sqlanon.SqlanonError, match="A key is given, but no column to pseudonymize"):
+        release(shared, key=KEY, pseudonymize=None)
 
 
-def test_a_pseudonymized_column_has_no_other_role(con: Con) -> None:
+def test_a_pseudonymized_column_has_no_other_role(shared: Con) -> None:
     with pytest.raises(PolicyError, match="'ID' is both keep and pseudonymize"):
-        release(con, key=KEY, pseudonymize=["ID"], keep=["id"])
+        release(shared, key=KEY, pseudonymize=["ID"], keep=["id"])
     with pytest.raises(CatalogError, match="Column 'ids' is not in 'visits'"):
-        release(con, key=KEY, pseudonymize=["ids"])
+        release(shared, key=KEY, pseudonymize=["ids"])
 
 
 def test_a_new_key_is_random_readable_by_its_owner_only_and_never_overwritten(tmp_path: Path) -> None:

@@ -25,14 +25,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def con(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def readonly(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with sqlanon.open_readonly(folder / "public.duckdb") as connection:
         yield connection
 
 
-def test_tables_and_check_macros_are_read(con: duckdb.DuckDBPyConnection) -> None:
-    assert con.execute("select count(*), max(note) from people").fetchall() == [(100000, "x" * 20)]
-    assert con.execute("select anon.k_anonymity('people', ['age'])").fetchall() == [(50000,)]
+def test_tables_and_check_macros_are_read(readonly: duckdb.DuckDBPyConnection) -> None:
+    assert readonly.execute("select count(*), max(note) from people").fetchall() == [(100000, "x" * 20)]
+    assert readonly.execute("select anon.k_anonymity('people', ['age'])").fetchall() == [(50000,)]
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,13 @@ def test_tables_and_check_macros_are_read(con: duckdb.DuckDBPyConnection) -> Non
         "from frame",
     ],
 )
-def test_whatever_is_not_reading_it_is_refused(con: duckdb.DuckDBPyConnection, folder: Path, statement: str) -> None:
+def test_whatever_is_not_reading_it_is_refused(
+    readonly: duckdb.DuckDBPyConnection, folder: Path, statement: str
+) -> None:
     frame = pd.DataFrame({"a": [1]})
     before = sorted(folder.iterdir())
     with pytest.raises(duckdb.Error) as refused:
-        con.execute(statement.format(folder=folder)).fetchall()
+        readonly.execute(statement.format(folder=folder)).fetchall()
     assert not isinstance(refused.value, duckdb.ParserException)
     assert sorted(folder.iterdir()) == before
     assert len(frame) == 1

@@ -39,7 +39,7 @@ def tables(request: pytest.FixtureRequest) -> tuple[list[Row], list[Row], dict[s
 
 
 def covers(label: object, attribute: int) -> set[object]:
-    """The values that a printed label stands for."""
+    """The values that a released label stands for."""
     if attribute == 0:
         return set(COVERED.get(str(label), str(label)))
     ends = [int(end) for end in str(label).strip("[]").split("-")] if str(label) != "*" else [0, 7]
@@ -161,7 +161,7 @@ def test_every_measure_says_its_formula_range_direction_and_source_and_has_a_sca
 
 
 def test_a_divergence_of_too_many_pairs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.udfs.divergence.MOST_PAIRS", 1)
+    monkeypatch.setattr("sqlanon.udfs.evaluate.divergence.MOST_PAIRS", 1)
     with sqlanon.connect() as con:
         con.execute("create table t as select i % 7 as a from range(60) r(i)")
         assert "kl_divergence" not in sqlanon.anonymize(con, "t", ["a"], 5, name="pub").metrics()

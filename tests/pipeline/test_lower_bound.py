@@ -7,12 +7,9 @@ import sqlanon
 from sqlanon import samples
 
 
-@pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
+@pytest.fixture(autouse=True)
+def microdata(con: duckdb.DuckDBPyConnection) -> None:
     samples.create(con, "microdata")
-    return con
 
 
 def test_the_papers_example_is_above_its_bound_and_the_bound_is_stored_with_the_release(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,15 +31,12 @@ SCALARS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        samples.create(connection, "microdata")
-        samples.create(connection, "problems")
-        for column, paths in samples.hierarchy_rows("problems").items():
-            sqlanon.create_hierarchy(connection, f"{column}s", rows=paths)
-        yield connection
+@pytest.fixture(scope="module", autouse=True)
+def sample_tables(shared: Con) -> None:
+    samples.create(shared, "microdata")
+    samples.create(shared, "problems")
+    for column, paths in samples.hierarchy_rows("problems").items():
+        sqlanon.create_hierarchy(shared, f"{column}s", rows=paths)
 
 
 def store(con: Con, table: str, columns: str, rows: list[Row]) -> None:
@@ -52,10 +48,10 @@ def measured(con: Con, sql: str, values: Any = None) -> dict[str, float]:
     return dict(con.execute(f"select measure, value from {sql}", values).fetchall())
 
 
-def test_paper_000_table_2_loses_2_65_of_14_cells(con: Con) -> None:
+def test_paper_000_table_2_loses_2_65_of_14_cells(shared: Con) -> None:
     printed = [("[20-20]", "[25-30]")] * 2 + [("[30-40]", "[25-30]")] * 2 + [("[50-60]", "[5-10]")] * 3
-    store(con, "table_2", "age varchar, zip varchar", printed)
-    found = measured(con, "anon.measure('table_2', source := 'microdata', quasi := ['age', 'zip'], k := 2)")
+    store(shared, "table_2", "age varchar, zip varchar", printed)
+    found = measured(shared, "anon.measure('table_2', source := 'microdata', quasi := ['age', 'zip'], k := 2)")
     assert found["ncp"] == pytest.approx(2.65)
     assert found["gcp"] == pytest.approx(2.65 / 14)
     assert round(found["gcp"], 4) == 0.1893
@@ -84,22 +80,22 @@ def of_paper_003(con: Con, printed: list[Row], beta: float = 0) -> dict[str, flo
     )
 
 
-def test_paper_003_table_1b_modifies_4_of_18_cells_and_distorts_by_2_5(con: Con) -> None:
-    found = of_paper_003(con, TABLE_1B)
+def test_paper_003_table_1b_modifies_4_of_18_cells_and_distorts_by_2_5(shared: Con) -> None:
+    found = of_paper_003(shared, TABLE_1B)
     assert found["modification_rate"] == pytest.approx(4 / 18)
     assert found["distortion"] == pytest.approx(2.5)
     assert found["distortion_ratio"] == pytest.approx(2.5 / 18)
 
 
-def test_paper_003_table_1c_modifies_12_of_18_cells(con: Con) -> None:
-    found = of_paper_003(con, TABLE_1C)
+def test_paper_003_table_1c_modifies_12_of_18_cells(shared: Con) -> None:
+    found = of_paper_003(shared, TABLE_1C)
     assert found["modification_rate"] == pytest.approx(12 / 18)
     assert found["distortion"] == pytest.approx(6 * 1.25)
 
 
-def test_height_weights_let_the_lowest_step_cost_least(con: Con) -> None:
+def test_height_weights_let_the_lowest_step_cost_least(shared: Con) -> None:
     # pcode has five levels: the step from 4350 to 435* weighs 1/4 of 1 + 1/2 + 1/3 + 1/4
-    assert of_paper_003(con, TABLE_1B, beta=1)["distortion"] == pytest.approx(2 * (1 + (1 / 4) / (25 / 12)))
+    assert of_paper_003(shared, TABLE_1B, beta=1)["distortion"] == pytest.approx(2 * (1 + (1 / 4) / (25 / 12)))
 
 
 @pytest.mark.parametrize(
@@ -111,12 +107,12 @@ def test_height_weights_let_the_lowest_step_cost_least(con: Con) -> None:
         ("*", 1, 1.0),
     ],
 )
-def test_paper_003_weighted_distances_of_a_birth_date(con: Con, label: str, beta: float, distance: float) -> None:
-    sqlanon.create_hierarchy(con, "births", rows=[("D/M/Y", "M/Y", "Y", "10Y", "C/Y/M/O", "*")], replace=True)
-    store(con, "births", "birth varchar", [("D/M/Y",)])
-    store(con, "printed", "birth varchar", [(label,)])
+def test_paper_003_weighted_distances_of_a_birth_date(shared: Con, label: str, beta: float, distance: float) -> None:
+    sqlanon.create_hierarchy(shared, "births", rows=[("D/M/Y", "M/Y", "Y", "10Y", "C/Y/M/O", "*")], replace=True)
+    store(shared, "births", "birth varchar", [("D/M/Y",)])
+    store(shared, "printed", "birth varchar", [(label,)])
     found = measured(
-        con,
+        shared,
         "anon.measure('printed', source := 'births', quasi := ['birth'], k := 2, beta := $1, "
         "hierarchies := MAP {'birth': 'births'})",
         [beta],
@@ -126,7 +122,7 @@ def test_paper_003_weighted_distances_of_a_birth_date(con: Con, label: str, beta
 
 @dataclass(frozen=True)
 class Literal:
-    """One printed cell, measured as the papers write it."""
+    """One released cell, measured as the papers write it."""
 
     ncp: float
     lm: float
@@ -240,26 +236,29 @@ def tables(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
     method=st.sampled_from(["kaca", "kacpc"]),
 )
 def test_measures_agree_with_their_definitions_on_any_release(
-    con: Con, table: tuple[list[Row], list[Row]], k: int, weight: float, beta: float, method: str
+    shared: Con, table: tuple[list[Row], list[Row]], k: int, weight: float, beta: float, method: str
 ) -> None:
     paths, rows = table
-    sqlanon.create_hierarchy(con, "tree", rows=paths, replace=True)
+    sqlanon.create_hierarchy(shared, "tree", rows=paths, replace=True)
     store(
-        con, "people", "number integer, leaf varchar, free varchar, id integer", [(*r, i) for i, r in enumerate(rows)]
+        shared,
+        "people",
+        "number integer, leaf varchar, free varchar, id integer",
+        [(*r, i) for i, r in enumerate(rows)],
     )
     bound = "hierarchies := MAP {'leaf': 'tree'}, weights := MAP {'number': $1}"
-    con.execute(
+    shared.execute(
         "create or replace table printed as from anon.anonymize('people', quasi := ['number', 'leaf', 'free'], "
         f"k := {k}, method := '{method}', unsafe_keep := ['id'], {bound})",
         [weight],
     )
-    printed = con.execute("select number, leaf, free from printed order by id").fetchall()
+    printed = shared.execute("select number, leaf, free from printed order by id").fetchall()
     numbers, leaves, texts = zip(*rows, strict=True)
     flat = [(text, "*") for text in {text for text in texts if text is not None}]
     axes = [LiteralNumbers(list(numbers)), LiteralTree(paths, None in leaves), LiteralTree(flat, None in texts)]
     expected = evaluate(rows, printed, axes, [weight, 1.0, 1.0], k, beta)
     found = measured(
-        con,
+        shared,
         "anon.measure('printed', source := 'people', quasi := ['number', 'leaf', 'free'], "
         f"k := {k}, beta := {beta}, {bound})",
         [weight],
@@ -267,66 +266,66 @@ def test_measures_agree_with_their_definitions_on_any_release(
     assert {measure: found[measure] for measure in expected} == pytest.approx(expected)
 
 
-def test_suppressed_rows_cost_everything(con: Con) -> None:
-    store(con, "people", "x integer, y varchar", [(1, "a"), (2, "a"), (3, "b"), (9, "c")])
-    store(con, "printed", "x varchar, y varchar", [("[1-2]", "a"), ("[1-2]", "a"), ("*", "*"), ("*", "*")])
-    found = measured(con, "anon.measure('printed', source := 'people', quasi := ['x', 'y'], k := 2)")
+def test_suppressed_rows_cost_everything(shared: Con) -> None:
+    store(shared, "people", "x integer, y varchar", [(1, "a"), (2, "a"), (3, "b"), (9, "c")])
+    store(shared, "printed", "x varchar, y varchar", [("[1-2]", "a"), ("[1-2]", "a"), ("*", "*"), ("*", "*")])
+    found = measured(shared, "anon.measure('printed', source := 'people', quasi := ['x', 'y'], k := 2)")
     assert found["ncp"] == pytest.approx(2 * 1 / 8 + 4)
     assert found["dm"] == 2 * 2 + 2 * 4
     assert found["average_class_size"] == 1
 
 
-def test_a_release_that_prints_nothing_but_stars_still_has_an_average_class_size(con: Con) -> None:
-    store(con, "people", "x varchar", [("a",), ("b",), ("c",), ("d",)])
-    assert sqlanon.anonymize(con, "people", quasi=["x"], k=4).metrics()["average_class_size"] == 1
+def test_a_release_that_prints_nothing_but_stars_still_has_an_average_class_size(shared: Con) -> None:
+    store(shared, "people", "x varchar", [("a",), ("b",), ("c",), ("d",)])
+    assert sqlanon.anonymize(shared, "people", quasi=["x"], k=4).metrics()["average_class_size"] == 1
 
 
 @pytest.mark.parametrize("ranges", ["text", "columns"])
 @pytest.mark.parametrize("kind", ["table", "view"])
-def test_a_stored_release_remembers_what_measuring_it_again_finds(con: Con, kind: str, ranges: str) -> None:
-    samples.create(con, "patients")
+def test_a_stored_release_remembers_what_measuring_it_again_finds(shared: Con, kind: str, ranges: str) -> None:
+    samples.create(shared, "patients")
     options = {"quasi": ["age", "zip", "sex"], "k": 3, "weights": {"age": 2}, "ranges": ranges}
-    release = sqlanon.anonymize(con, "patients", **options, name="pub", kind=kind, replace=True)
+    release = sqlanon.anonymize(shared, "patients", **options, name="pub", kind=kind, replace=True)
     again = measured(
-        con,
+        shared,
         "anon.measure('pub', source := 'patients', quasi := ['age', 'zip', 'sex'], k := 3, "
         f"weights := MAP {{'age': 2}}, ranges := '{ranges}')",
     )
-    # These need to know who is in which class, or the tuples, which no printed table tells.
+    # These need to know who is in which class, or the tuples, which no released table tells.
     for measure in ("information_distortion", "lower_bound"):
         again[measure] = release.metrics()[measure]
-    assert measured(con, "anon.utility('pub')") == pytest.approx(again)
+    assert measured(shared, "anon.utility('pub')") == pytest.approx(again)
     assert release.metrics() == pytest.approx(again)
     for scalar in SCALARS:
-        assert con.execute(f"select anon.{scalar}('PUB')").fetchall() == [(pytest.approx(again[scalar]),)]
+        assert shared.execute(f"select anon.{scalar}('PUB')").fetchall() == [(pytest.approx(again[scalar]),)]
     assert set(SCALARS) <= set(again)
 
 
-def test_distortion_takes_beta_as_scalar_and_as_utility(con: Con) -> None:
+def test_distortion_takes_beta_as_scalar_and_as_utility(shared: Con) -> None:
     hierarchies = {"gender": "genders", "age": "ages", "pcode": "pcodes"}
-    sqlanon.anonymize(con, "problems", list(hierarchies), 2, hierarchies=hierarchies, name="pub3", replace=True)
-    ((zero, one, ratio),) = con.execute(
+    sqlanon.anonymize(shared, "problems", list(hierarchies), 2, hierarchies=hierarchies, name="pub3", replace=True)
+    ((zero, one, ratio),) = shared.execute(
         "select anon.distortion('pub3'), anon.distortion('pub3', beta := 1), anon.distortion_ratio('pub3', beta := 1)"
     ).fetchall()
     assert zero == pytest.approx(2.5)
     assert one == pytest.approx(2 * (1 + (1 / 4) / (25 / 12)))
     assert ratio == pytest.approx(one / 18)
-    assert measured(con, "anon.utility('pub3', beta := 1)")["distortion"] == one
+    assert measured(shared, "anon.utility('pub3', beta := 1)")["distortion"] == one
 
 
-def test_the_measures_of_a_release_outlive_its_source(con: Con) -> None:
-    store(con, "short_lived", "x integer", [(1,), (2,), (9,)])
-    sqlanon.anonymize(con, "short_lived", quasi=["x"], k=3, name="left", replace=True)
-    con.execute("drop table short_lived")
-    assert measured(con, "anon.utility('left')")["gcp"] == 1
+def test_the_measures_of_a_release_outlive_its_source(shared: Con) -> None:
+    store(shared, "short_lived", "x integer", [(1,), (2,), (9,)])
+    sqlanon.anonymize(shared, "short_lived", quasi=["x"], k=3, name="left", replace=True)
+    shared.execute("drop table short_lived")
+    assert measured(shared, "anon.utility('left')")["gcp"] == 1
 
 
 @pytest.mark.parametrize(
     "call", ["from anon.utility('nope')", *(f"select anon.{scalar}('nope')" for scalar in SCALARS)]
 )
-def test_an_unknown_release_is_an_error_that_says_how_to_make_one(con: Con, call: str) -> None:
+def test_an_unknown_release_is_an_error_that_says_how_to_make_one(shared: Con, call: str) -> None:
     with pytest.raises(duckdb.Error, match="There is no stored release 'nope'"):
-        con.execute(call).fetchall()
+        shared.execute(call).fetchall()
 
 
 @pytest.mark.parametrize(
@@ -334,18 +333,18 @@ def test_an_unknown_release_is_an_error_that_says_how_to_make_one(con: Con, call
     [("x", "[1-99]"), ("x", "nonsense"), ("x", None), ("y", "zzz"), ("y", None), ("z", "435"), ("z", None)],
 )
 def test_a_label_that_means_nothing_in_the_source_is_an_error_not_a_wrong_number(
-    con: Con, column: str, label: str | None
+    shared: Con, column: str, label: str | None
 ) -> None:
-    sqlanon.create_hierarchy(con, "codes", rows=[("4350", "435*", "*"), ("4351", "435*", "*")], replace=True)
-    store(con, "people", "x integer, y varchar, z varchar", [(1, "a", "4350"), (2, "b", "4351"), (9, "b", "4351")])
-    store(con, "printed", "x varchar, y varchar, z varchar", [("[1-9]", "*", "435*")] * 3)
-    con.execute(f"update printed set {column} = $1", [label])
+    sqlanon.create_hierarchy(shared, "codes", rows=[("4350", "435*", "*"), ("4351", "435*", "*")], replace=True)
+    store(shared, "people", "x integer, y varchar, z varchar", [(1, "a", "4350"), (2, "b", "4351"), (9, "b", "4351")])
+    store(shared, "printed", "x varchar, y varchar, z varchar", [("[1-9]", "*", "435*")] * 3)
+    shared.execute(f"update printed set {column} = $1", [label])
     call = (
         "from anon.measure('printed', source := 'people', quasi := ['x', 'y', 'z'], k := 3, "
         "hierarchies := MAP {'z': 'codes'})"
     )
     with pytest.raises(duckdb.Error, match=f"'{column}'") as caught:
-        con.execute(call).fetchall()
+        shared.execute(call).fetchall()
     assert "Traceback" not in str(caught.value)
 
 
@@ -360,22 +359,22 @@ def test_a_label_that_means_nothing_in_the_source_is_an_error_not_a_wrong_number
         ("anon.measure('printed', source := 'people', quasi := ['x', 'v'])", "Column 'v' is not in 'printed'"),
     ],
 )
-def test_measuring_what_is_not_there_is_an_error_in_words(con: Con, call: str, message: str) -> None:
-    store(con, "people", "x integer, v integer", [(1, 1), (2, 2)])
-    store(con, "printed", "x varchar", [("[1-2]",), ("[1-2]",)])
+def test_measuring_what_is_not_there_is_an_error_in_words(shared: Con, call: str, message: str) -> None:
+    store(shared, "people", "x integer, v integer", [(1, 1), (2, 2)])
+    store(shared, "printed", "x varchar", [("[1-2]",), ("[1-2]",)])
     with pytest.raises(duckdb.Error, match=re.escape(message)):
-        con.execute(f"from {call}").fetchall()
+        shared.execute(f"from {call}").fetchall()
 
 
-def test_a_view_whose_rows_change_at_every_look_is_measured_on_the_rows_that_were_released(con: Con) -> None:
-    con.execute("create or replace view dice as select (random() * 1000)::integer as x from range(60)")
+def test_a_view_whose_rows_change_at_every_look_is_measured_on_the_rows_that_were_released(shared: Con) -> None:
+    shared.execute("create or replace view dice as select (random() * 1000)::integer as x from range(60)")
     for source in ("dice", "select * from dice"):
-        release = sqlanon.anonymize(con, source, quasi=["x"], k=60)
+        release = sqlanon.anonymize(shared, source, quasi=["x"], k=60)
         assert release.metrics()["gcp"] == 1
 
 
-def test_a_release_needs_rows_of_its_source_to_be_measured(con: Con) -> None:
-    store(con, "nobody", "x integer", [(1,)])
-    con.execute("delete from nobody")
+def test_a_release_needs_rows_of_its_source_to_be_measured(shared: Con) -> None:
+    store(shared, "nobody", "x integer", [(1,)])
+    shared.execute("delete from nobody")
     with pytest.raises(SqlanonError, match="no rows"):
-        sqlanon.anonymize(con, "nobody", quasi=["x"], k=2)
+        sqlanon.anonymize(shared, "nobody", quasi=["x"], k=2)

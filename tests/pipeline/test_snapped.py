@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -16,22 +15,19 @@ from hypothesis import strategies as st
 
 import sqlanon
 from sqlanon.errors import PolicyError
-from sqlanon.families import DATE, FLOAT, TIMESTAMP, WHOLE, TypeFamily
+from sqlanon.families import DATE, FLOAT, TIMESTAMP, WHOLE, TypeFamily, distance_sql
 from sqlanon.pipeline.cells import cells_sql
 
 Con = duckdb.DuckDBPyConnection
 
 
-@pytest.fixture(scope="module")
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        connection.execute("set time zone 'UTC'")
-        yield connection
+@pytest.fixture(scope="module", autouse=True)
+def utc(shared: Con) -> None:
+    shared.execute("set time zone 'UTC'")
 
 
 def snap(con: Con, values: list[Any], kind: str, k: int = 2, width: Any = None) -> tuple[sqlanon.Release, list[Any]]:
-    """The release of one column, and its printed labels."""
+    """The release of one column, and its released labels."""
     con.execute(f"create or replace temp table t (row integer, x {kind})")
     con.executemany("insert into t values (?, ?)", list(enumerate(values)))
     grid = {} if width is None else {"x": width}
@@ -45,7 +41,7 @@ def number(text: str) -> float:
 
 
 def ends(label: str) -> tuple[float, float]:
-    """The two ends of a printed range of numbers, a lone number's twice."""
+    """The two ends of a released range of numbers, a lone number's twice."""
     if not label.startswith("["):
         return number(label), number(label)
     found = re.fullmatch(r"\[(-?[^-]+(?:e-\d+)?)-(-?.+?)[\])]", label)
@@ -53,30 +49,30 @@ def ends(label: str) -> tuple[float, float]:
     return number(found[1]), number(found[2])
 
 
-def test_ages_print_cells_of_five(con: Con) -> None:
-    _, labels = snap(con, [26, 28, 43, 44, 61, 69], "integer", width=5)
+def test_ages_print_cells_of_five(shared: Con) -> None:
+    _, labels = snap(shared, [26, 28, 43, 44, 61, 69], "integer", width=5)
     assert labels == ["[25-29]", "[25-29]", "[40-44]", "[40-44]", "[60-69]", "[60-69]"]
 
 
-def test_a_value_that_fills_a_class_alone_prints_its_cell(con: Con) -> None:
-    _, labels = snap(con, [27, 27, 91, 91], "integer", width=10)
+def test_a_value_that_fills_a_class_alone_prints_its_cell(shared: Con) -> None:
+    _, labels = snap(shared, [27, 27, 91, 91], "integer", width=10)
     assert labels == ["[20-29]", "[20-29]", "[90-99]", "[90-99]"]
 
 
-def test_cells_below_zero_begin_at_multiples_of_the_width_too(con: Con) -> None:
-    _, labels = snap(con, [-7, -7, -5, -5, -1, -1, 0, 0], "integer", width=5)
+def test_cells_below_zero_begin_at_multiples_of_the_width_too(shared: Con) -> None:
+    _, labels = snap(shared, [-7, -7, -5, -5, -1, -1, 0, 0], "integer", width=5)
     assert labels == ["[-10--6]"] * 2 + ["[-5--1]"] * 4 + ["[0-4]"] * 2
 
 
-def test_a_cell_of_one_whole_number_is_that_number(con: Con) -> None:
-    made, labels = snap(con, [3, 3, 8, 8], "integer", width=1)
+def test_a_cell_of_one_whole_number_is_that_number(shared: Con) -> None:
+    made, labels = snap(shared, [3, 3, 8, 8], "integer", width=1)
     assert labels == ["3", "3", "8", "8"]
     assert made.metrics()["gcp"] == 0
     assert made.metrics()["modification_rate"] == 0
 
 
-def test_continuous_numbers_print_where_the_next_cell_begins(con: Con) -> None:
-    _, labels = snap(con, [0.3, 0.34, 0.7, 0.79], "double", width=0.1)
+def test_continuous_numbers_print_where_the_next_cell_begins(shared: Con) -> None:
+    _, labels = snap(shared, [0.3, 0.34, 0.7, 0.79], "double", width=0.1)
     assert labels == ["[0.3-0.4)", "[0.3-0.4)", "[0.7-0.8)", "[0.7-0.8)"]
 
 
@@ -91,22 +87,22 @@ def test_continuous_numbers_print_where_the_next_cell_begins(con: Con) -> None:
         (7, "[2024-02-05 - 2024-02-11]"),
     ],
 )
-def test_dates_print_the_first_and_the_last_day_of_their_cell(con: Con, width: Any, expected: str) -> None:
+def test_dates_print_the_first_and_the_last_day_of_their_cell(shared: Con, width: Any, expected: str) -> None:
     days = [date(2024, 2, 7), date(2024, 2, 9)]
-    _, labels = snap(con, days, "date", width=width)
+    _, labels = snap(shared, days, "date", width=width)
     assert labels == [expected] * 2
 
 
-def test_times_print_when_their_cell_begins_and_the_next_one_does(con: Con) -> None:
+def test_times_print_when_their_cell_begins_and_the_next_one_does(shared: Con) -> None:
     times = [datetime(2024, 2, 7, 11, 59), datetime(2024, 2, 29, 23, 59, 59)]
-    _, labels = snap(con, times, "timestamp", width="month")
+    _, labels = snap(shared, times, "timestamp", width="month")
     assert labels == ["[2024-02-01 00:00:00 - 2024-03-01 00:00:00)"] * 2
 
 
-def test_null_prints_null_alone_and_a_star_with_others(con: Con) -> None:
-    _, labels = snap(con, [None, None, 41, 42], "integer", width=10)
+def test_null_prints_null_alone_and_a_star_with_others(shared: Con) -> None:
+    _, labels = snap(shared, [None, None, 41, 42], "integer", width=10)
     assert labels == [None, None, "[40-49]", "[40-49]"]
-    made, labels = snap(con, [None, 41, 42], "integer", k=3, width=10)
+    made, labels = snap(shared, [None, 41, 42], "integer", k=3, width=10)
     assert labels == ["*"] * 3
     assert made.metrics()["gcp"] == 1
 
@@ -115,51 +111,53 @@ def test_null_prints_null_alone_and_a_star_with_others(con: Con) -> None:
     ("lowest", "highest", "width"),
     [(17, 90, 5), (0, 6, 2), (1, 40, 2), (1, 41, 2), (0, 100, 5), (1000, 90000, 5000), (-3, 390, 20)],
 )
-def test_the_default_cell_is_a_nice_twentieth_of_the_span(con: Con, lowest: int, highest: int, width: int) -> None:
-    first, last = cells(con, [lowest, highest], WHOLE, "integer", None)[lowest]
+def test_the_default_cell_is_a_nice_twentieth_of_the_span(shared: Con, lowest: int, highest: int, width: int) -> None:
+    first, last = cells(shared, [lowest, highest], WHOLE, "integer", None)[lowest]
     assert int(last) - int(first) + 1 == width
 
 
-def test_extremes_do_not_show_by_default(con: Con) -> None:
+def test_extremes_do_not_show_by_default(shared: Con) -> None:
     values = [18, 21, 33, 34, 47, 48, 66, 93]
     for one in (18, 17, 16):
-        _, labels = snap(con, [one, *values[1:]], "integer", k=8)
+        _, labels = snap(shared, [one, *values[1:]], "integer", k=8)
         assert labels == ["[15-94]"] * 8
 
 
-def test_the_loss_counts_what_is_printed_but_nothing_beyond_the_values(con: Con) -> None:
-    made, _ = snap(con, [10, 12, 52, 54, 108, 110], "integer", width=10)
+def test_the_loss_counts_what_is_printed_but_nothing_beyond_the_values(shared: Con) -> None:
+    made, _ = snap(shared, [10, 12, 52, 54, 108, 110], "integer", width=10)
     # [10-19], [50-59] and [100-119], whose last cell ends behind 110
     assert made.metrics()["gcp"] == pytest.approx((9 + 9 + 10) / 3 / 100)
-    made, _ = snap(con, [12, 18], "integer", width=100)
+    made, _ = snap(shared, [12, 18], "integer", width=100)
     assert made.metrics()["gcp"] == 1
 
 
-def test_a_measure_of_the_printed_table_reads_the_ranges_back(con: Con) -> None:
-    con.execute("create or replace table people as select i * 37 % 83 as age, i * 0.71 as height from range(60) r(i)")
+def test_a_measure_of_the_printed_table_reads_the_ranges_back(shared: Con) -> None:
+    shared.execute(
+        "create or replace table people as select i * 37 % 83 as age, i * 0.71 as height from range(60) r(i)"
+    )
     options = "quasi := ['age', 'height'], k := 3, ranges := 'snapped'"
-    con.execute(f"create or replace table public as from anon.anonymize('people', {options}, grid := {{'age': 10}})")
-    ((gcp,),) = con.execute(
+    shared.execute(f"create or replace table public as from anon.anonymize('people', {options}, grid := {{'age': 10}})")
+    ((gcp,),) = shared.execute(
         f"select value from anon.measure('public', source := 'people', {options}) where measure = 'gcp'"
     ).fetchall()
     loss = 0.0
     for column in ("age", "height"):
-        ((lowest, highest),) = con.execute(
+        ((lowest, highest),) = shared.execute(
             f"select min({column})::double, max({column})::double from people"
         ).fetchall()
-        labels = con.execute(f"select {column} from public").fetchall()
+        labels = shared.execute(f"select {column} from public").fetchall()
         loss += sum(
             (min(hi, highest) - max(lo, lowest)) / (highest - lowest) for lo, hi in (ends(x) for (x,) in labels)
         )
     assert gcp == pytest.approx(loss / 120)
 
 
-def test_a_label_that_means_nothing_is_an_error(con: Con) -> None:
-    con.execute("create or replace table people as select i as age from range(20) r(i)")
+def test_a_label_that_means_nothing_is_an_error(shared: Con) -> None:
+    shared.execute("create or replace table people as select i as age from range(20) r(i)")
     for label in ("young", "[30-39]", "[5-", "[5-4]"):
-        con.execute("create or replace table public as select $1 as age from range(20)", [label])
-        with pytest.raises(duckdb.Error, match="Column 'age' prints labels that are no value"):
-            con.execute(
+        shared.execute("create or replace table public as select $1 as age from range(20)", [label])
+        with pytest.raises(duckdb.Error, match="Column 'age' has labels that are not a value"):
+            shared.execute(
                 "from anon.measure('public', source := 'people', quasi := ['age'], ranges := 'snapped')"
             ).fetchall()
 
@@ -170,10 +168,10 @@ def test_a_label_that_means_nothing_is_an_error(con: Con) -> None:
     st.none() | st.integers(1, 1000),
 )
 def test_k_holds_on_what_is_printed_and_the_loss_lies_between_that_of_exact_ranges_and_everything(
-    con: Con, values: list[int | None], width: int | None
+    shared: Con, values: list[int | None], width: int | None
 ) -> None:
     values = [0, *values]
-    made, labels = snap(con, values, "bigint", width=width)
+    made, labels = snap(shared, values, "bigint", width=width)
     assert min(Counter(labels).values()) >= 2
     for value, label in zip(values, labels, strict=True):
         if value is None or label == "*":
@@ -181,7 +179,7 @@ def test_k_holds_on_what_is_printed_and_the_loss_lies_between_that_of_exact_rang
         else:
             lo, hi = ends(label)
             assert lo <= value <= hi
-    exact = sqlanon.anonymize(con, "t", ["x"], 2, method="kaca").metrics()["gcp"]
+    exact = sqlanon.anonymize(shared, "t", ["x"], 2, method="kaca").metrics()["gcp"]
     assert exact - 1e-9 <= made.metrics()["gcp"] <= 1 + 1e-9
 
 
@@ -189,7 +187,8 @@ def cells(con: Con, values: list[Any], family: TypeFamily, kind: str, width: Any
     """Each value's cell, as the pipeline asks for it."""
     con.execute(f"create or replace temp table d (rank integer, value {kind})")
     con.executemany("insert into d values (?, ?)", list(enumerate(values)))
-    domain = f"(select *, {family.position} as place from d)"
+    distance = distance_sql(kind.upper(), "value", "(select min(value) from d)").replace("try(", "(")
+    domain = f"(select *, {family.position} as place, {distance} as distance from d)"
     rows = con.execute(f"select rank, first, last from ({cells_sql(domain, family, width)})").fetchall()
     return {values[rank]: (first, last) for rank, first, last in rows}
 
@@ -206,8 +205,8 @@ def cells(con: Con, values: list[Any], family: TypeFamily, kind: str, width: Any
     ),
     st.none() | st.sampled_from([0.1, 0.25, 0.5, 3, 1000, 1e-9]),
 )
-def test_numbers_lie_in_their_cells_which_are_one_width_wide(con: Con, values: list[float], width: Any) -> None:
-    for value, (first, last) in cells(con, values, FLOAT, "double", width).items():
+def test_numbers_lie_in_their_cells_which_are_one_width_wide(shared: Con, values: list[float], width: Any) -> None:
+    for value, (first, last) in cells(shared, values, FLOAT, "double", width).items():
         assert number(first) <= value < number(last) or last == "inf"
         if width is not None and max(map(abs, values)) < 1e4:
             assert number(last) - number(first) == pytest.approx(max(width, max(map(abs, values)) / 1e13))
@@ -218,8 +217,10 @@ def test_numbers_lie_in_their_cells_which_are_one_width_wide(con: Con, values: l
     st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-99, 99), min_size=1, max_size=12, unique=True),
     st.none() | st.integers(1, 10**12),
 )
-def test_whole_numbers_lie_in_their_cells_which_do_not_overlap(con: Con, values: list[int], width: int | None) -> None:
-    found = {value: (int(lo), int(hi)) for value, (lo, hi) in cells(con, values, WHOLE, "bigint", width).items()}
+def test_whole_numbers_lie_in_their_cells_which_do_not_overlap(
+    shared: Con, values: list[int], width: int | None
+) -> None:
+    found = {value: (int(lo), int(hi)) for value, (lo, hi) in cells(shared, values, WHOLE, "bigint", width).items()}
     (width,) = {hi - lo + 1 for lo, hi in found.values()}
     assert all(lo <= value <= hi and lo % width == 0 for value, (lo, hi) in found.items())
 
@@ -229,49 +230,49 @@ def test_whole_numbers_lie_in_their_cells_which_do_not_overlap(con: Con, values:
     st.lists(st.dates(date(300, 1, 8), date(8999, 12, 31)), min_size=1, max_size=8, unique=True),
     st.none() | st.sampled_from(["week", "month", "year", "century", 1, 10]),
 )
-def test_dates_lie_in_their_cells(con: Con, values: list[date], width: Any) -> None:
-    for value, (first, last) in cells(con, values, DATE, "date", width).items():
+def test_dates_lie_in_their_cells(shared: Con, values: list[date], width: Any) -> None:
+    for value, (first, last) in cells(shared, values, DATE, "date", width).items():
         assert date.fromisoformat(first) <= value <= date.fromisoformat(last)
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "timestamptz", "timestamp_s", "timestamp_ns"])
 @pytest.mark.parametrize("days", [0.1, 5, 90, 4000])
-def test_times_of_every_kind_lie_in_what_they_print(con: Con, kind: str, days: float) -> None:
+def test_times_of_every_kind_lie_in_what_they_print(shared: Con, kind: str, days: float) -> None:
     values = [datetime(2001, 2, 3, 4, 5, 6) + timedelta(days=days * part / 7) for part in range(8)]
-    for value, (first, last) in cells(con, values, TIMESTAMP, kind, None).items():
+    for value, (first, last) in cells(shared, values, TIMESTAMP, kind, None).items():
         lo, hi = (datetime.fromisoformat(end.removesuffix("+00")) for end in (first, last))
         assert lo <= value.replace(microsecond=0) < hi
         assert hi - lo < max(timedelta(days=days), timedelta(hours=2))
 
 
 @pytest.mark.parametrize("kind", ["float", "decimal(9,3)", "utinyint", "hugeint"])
-def test_every_type_of_number_is_snapped_and_measured(con: Con, kind: str) -> None:
-    made, labels = snap(con, [1, 3, 7, 9, 55, 60], kind)
+def test_every_type_of_number_is_snapped_and_measured(shared: Con, kind: str) -> None:
+    made, labels = snap(shared, [1, 3, 7, 9, 55, 60], kind)
     for value, label in zip([1, 3, 7, 9, 55, 60], labels, strict=True):
         lo, hi = ends(label)
         assert lo <= value <= hi
     assert 0 < made.metrics()["gcp"] <= 1
 
 
-def test_columns_with_a_hierarchy_print_its_labels(con: Con) -> None:
-    con.execute("create or replace table people as select i % 10 as age, i % 3 as sort from range(30) r(i)")
-    sqlanon.create_hierarchy(con, "fives", intervals=[5])
+def test_columns_with_a_hierarchy_print_its_labels(shared: Con) -> None:
+    shared.execute("create or replace table people as select i % 10 as age, i % 3 as sort from range(30) r(i)")
+    sqlanon.create_hierarchy(shared, "fives", intervals=[5])
     made = sqlanon.anonymize(
-        con, "people", ["age", "sort"], 15, ranges="snapped", hierarchies={"age": "fives"}, method="kaca"
+        shared, "people", ["age", "sort"], 15, ranges="snapped", hierarchies={"age": "fives"}, method="kaca"
     )
-    labels = {label for (label,) in con.execute(f"select age from {made.table}").fetchall()}
+    labels = {label for (label,) in shared.execute(f"select age from {made.table}").fetchall()}
     assert labels <= {"[0-4]", "[5-9]", "*"}
-    with pytest.raises(PolicyError, match="grid names 'age', which prints its hierarchy's labels"):
-        sqlanon.anonymize(con, "people", ["age"], 5, ranges="snapped", hierarchies={"age": "fives"}, grid={"age": 5})
+    with pytest.raises(PolicyError, match="grid names 'age', which is released as labels of its hierarchy"):
+        sqlanon.anonymize(shared, "people", ["age"], 5, ranges="snapped", hierarchies={"age": "fives"}, grid={"age": 5})
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"grid": {"age": 5}}, "grid is for ranges = 'snapped'"),
-        ({"ranges": "columns", "grid": {"age": 5}}, "grid is for ranges = 'snapped'"),
-        ({"ranges": "snapped", "represent": "center"}, "prints no centres"),
-        ({"ranges": "snapped", "method": "anatomy", "sensitive": "s", "l": 2}, "ranges is no option of anatomy"),
+        ({"grid": {"age": 5}}, "grid needs ranges='snapped'"),
+        ({"ranges": "columns", "grid": {"age": 5}}, "grid needs ranges='snapped'"),
+        ({"ranges": "snapped", "represent": "center"}, "cannot be combined with represent"),
+        ({"ranges": "snapped", "method": "anatomy", "sensitive": "s", "l": 2}, "ranges does not apply to anatomy"),
         ({"ranges": "snapped", "grid": {"zip": 5}}, "grid names 'zip', which is not in quasi"),
         *(
             ({"ranges": "snapped", "grid": {"age": width}}, "must have a width above 0")
@@ -294,21 +295,21 @@ def test_a_grid_that_does_not_fit_is_refused(options: dict[str, Any], message: s
         ("varchar", 5, "grid names 'x', which holds text"),
     ],
 )
-def test_a_width_that_does_not_fit_the_type_is_refused(con: Con, kind: str, width: Any, message: str) -> None:
+def test_a_width_that_does_not_fit_the_type_is_refused(shared: Con, kind: str, width: Any, message: str) -> None:
     with pytest.raises(PolicyError, match=message):
-        snap(con, [None, None], kind, width=width)
+        snap(shared, [None, None], kind, width=width)
 
 
-def test_a_grid_is_part_of_the_policy_and_the_same_in_sql(con: Con) -> None:
+def test_a_grid_is_part_of_the_policy_and_the_same_in_sql(shared: Con) -> None:
     policy = sqlanon.Policy(quasi=("age", "born"), ranges="snapped", grid={"AGE": "5", "born": "Year"})
     assert policy.grid == {"age": 5, "born": "year"}
     assert sqlanon.Policy.of(policy.options()) == policy
-    con.execute(
+    shared.execute(
         "create or replace table people as "
         "select i as age, date '1990-01-01' + i::integer * 100 as born from range(40) r(i)"
     )
     for grid in ("{'age': 20, 'born': 'year'}", "map {'age': '20', 'born': 'year'}"):
-        found = con.execute(
+        found = shared.execute(
             f"select distinct age from anon.anonymize('people', quasi := ['age', 'born'], k := 2, ranges := 'snapped', "
             f"grid := {grid}) order by age"
         ).fetchall()

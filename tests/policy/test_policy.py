@@ -136,7 +136,7 @@ def test_a_parameter_out_of_its_range_is_refused_with_the_range(beta: Any) -> No
 
 
 def test_another_methods_parameter_says_whose_it_is() -> None:
-    with pytest.raises(PolicyError, match="'threshold' is an option of kaca, not of auto: method = 'kaca'"):
+    with pytest.raises(PolicyError, match="'threshold' is an option of kaca, not of auto: method='kaca'"):
         policy(threshold=0.5)
 
 

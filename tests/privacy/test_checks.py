@@ -7,14 +7,15 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from databases import Databases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reading import value
 
 import sqlanon
 
@@ -29,18 +30,6 @@ ROWS = st.lists(
     min_size=1,
     max_size=25,
 )
-
-
-@pytest.fixture(scope="module")
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        yield connection
-
-
-def value(con: Con, sql: str, values: Any = None) -> Any:
-    ((found,),) = con.execute(sql, values).fetchall()
-    return found
 
 
 def store(con: Con, rows: list[Row]) -> None:
@@ -62,41 +51,41 @@ def shares(illnesses: list[Any]) -> list[float]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
-def test_checks_agree_with_plain_python_on_any_table(con: Con, rows: list[Row]) -> None:
-    store(con, rows)
+def test_checks_agree_with_plain_python_on_any_table(shared: Con, rows: list[Row]) -> None:
+    store(shared, rows)
     classes = classes_of(rows)
     arguments = "('people', ['age', 'ward'], 'illness')"
-    assert value(con, "select anon.k_anonymity('people', ['age', 'ward'])") == min(map(len, classes.values()))
-    assert value(con, f"select anon.l_diversity{arguments}") == pytest.approx(
+    assert value(shared, "select anon.k_anonymity('people', ['age', 'ward'])") == min(map(len, classes.values()))
+    assert value(shared, f"select anon.l_diversity{arguments}") == pytest.approx(
         min(1 / max(shares(illnesses)) for illnesses in classes.values())
     )
-    assert value(con, f"select anon.distinct_l_diversity{arguments}") == min(len(set(c)) for c in classes.values())
-    assert value(con, f"select anon.entropy_l_diversity{arguments}") == pytest.approx(
+    assert value(shared, f"select anon.distinct_l_diversity{arguments}") == min(len(set(c)) for c in classes.values())
+    assert value(shared, f"select anon.entropy_l_diversity{arguments}") == pytest.approx(
         min(math.exp(-sum(p * math.log(p) for p in shares(c))) for c in classes.values())
     )
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, k=st.integers(1, 6))
-def test_classes_and_violations_agree_with_plain_python_on_any_table(con: Con, rows: list[Row], k: int) -> None:
-    store(con, rows)
+def test_classes_and_violations_agree_with_plain_python_on_any_table(shared: Con, rows: list[Row], k: int) -> None:
+    store(shared, rows)
     expected = {key: len(illnesses) for key, illnesses in classes_of(rows).items()}
-    found = con.execute("from anon.equivalence_classes('people', ['age', 'ward'])").fetchall()
+    found = shared.execute("from anon.equivalence_classes('people', ['age', 'ward'])").fetchall()
     assert {row[:2]: row[2] for row in found} == expected
     assert [row[2] for row in found] == sorted(expected.values())
-    broken = con.execute("from anon.violations('people', ['age', 'ward'], k := $1)", [k]).fetchall()
+    broken = shared.execute("from anon.violations('people', ['age', 'ward'], k := $1)", [k]).fetchall()
     assert {row[:2]: row[2] for row in broken} == {key: size for key, size in expected.items() if size < k}
 
 
-def test_violations_take_five_for_k_when_not_told(con: Con) -> None:
-    store(con, [(1, "x", "flu")] * 4 + [(2, "x", "flu")] * 5)
-    assert con.execute("from anon.violations('people', ['age'])").fetchall() == [(1, 4)]
+def test_violations_take_five_for_k_when_not_told(shared: Con) -> None:
+    store(shared, [(1, "x", "flu")] * 4 + [(2, "x", "flu")] * 5)
+    assert shared.execute("from anon.violations('people', ['age'])").fetchall() == [(1, 4)]
 
 
-def test_names_fold_case_as_duckdbs_do(con: Con) -> None:
-    store(con, [(1, "x", "flu"), (1, "y", "gout")])
-    assert value(con, "select anon.k_anonymity('PEOPLE', ['AGE'])") == 2
-    assert value(con, "select anon.l_diversity('People', ['Age'], 'ILLNESS')") == 2
+def test_names_fold_case_as_duckdbs_do(shared: Con) -> None:
+    store(shared, [(1, "x", "flu"), (1, "y", "gout")])
+    assert value(shared, "select anon.k_anonymity('PEOPLE', ['AGE'])") == 2
+    assert value(shared, "select anon.l_diversity('People', ['Age'], 'ILLNESS')") == 2
 
 
 @pytest.mark.parametrize(
@@ -118,10 +107,10 @@ def test_names_fold_case_as_duckdbs_do(con: Con) -> None:
         ("select anon.k_anonymity('peeple', ['age'])", "peeple"),
     ],
 )
-def test_a_name_that_is_not_there_is_an_error_that_names_it(con: Con, check: str, missing: str) -> None:
-    store(con, [(1, "x", "flu"), (1, "y", "gout")])
+def test_a_name_that_is_not_there_is_an_error_that_names_it(shared: Con, check: str, missing: str) -> None:
+    store(shared, [(1, "x", "flu"), (1, "y", "gout")])
     with pytest.raises((duckdb.BinderException, duckdb.CatalogException), match=rf"\W{re.escape(missing)}\W"):
-        con.execute(check)
+        shared.execute(check)
 
 
 @pytest.mark.parametrize("quasi", ["[]", "null", "[]::varchar[]"])
@@ -136,50 +125,50 @@ def test_a_name_that_is_not_there_is_an_error_that_names_it(con: Con, check: str
         "from anon.violations('people', {}, k := 2)",
     ],
 )
-def test_no_quasi_identifier_at_all_is_an_error_that_says_so(con: Con, check: str, quasi: str) -> None:
-    store(con, [(1, "x", "flu"), (1, "y", "gout")])
+def test_no_quasi_identifier_at_all_is_an_error_that_says_so(shared: Con, check: str, quasi: str) -> None:
+    store(shared, [(1, "x", "flu"), (1, "y", "gout")])
     with pytest.raises(duckdb.Error, match="quasi is empty"):
-        con.execute(check.format(quasi))
+        shared.execute(check.format(quasi))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_columns_and_tables_may_have_any_name(con: Con, name: str) -> None:
+def test_columns_and_tables_may_have_any_name(shared: Con, name: str) -> None:
     if '"' in name and duckdb.__version__.startswith("1."):
         pytest.skip("DuckDB 1's query_table cannot read a table whose name has a quote in it")
     quoted = '"' + name.replace('"', '""') + '"'
-    con.execute(f"create table {quoted} (age integer, ward varchar, {quoted} varchar)")
-    con.executemany(f"insert into {quoted} values (?, ?, ?)", [(1, "x", "flu"), (1, "x", "gout"), (2, "x", "flu")])
-    assert value(con, "select anon.k_anonymity($1, ['ward', $2])", [quoted, name]) == 1
-    assert value(con, "select anon.l_diversity($1, ['age'], $2)", [quoted, name]) == 1
-    assert value(con, "select anon.l_diversity($1, [$2], 'age')", [quoted, name]) == 1
-    assert value(con, "select anon.distinct_l_diversity($1, ['ward', $2], 'age')", [quoted, name]) == 1
-    found = con.execute("from anon.equivalence_classes($1, [$2])", [quoted, name]).fetchall()
+    shared.execute(f"create table {quoted} (age integer, ward varchar, {quoted} varchar)")
+    shared.executemany(f"insert into {quoted} values (?, ?, ?)", [(1, "x", "flu"), (1, "x", "gout"), (2, "x", "flu")])
+    assert value(shared, "select anon.k_anonymity($1, ['ward', $2])", [quoted, name]) == 1
+    assert value(shared, "select anon.l_diversity($1, ['age'], $2)", [quoted, name]) == 1
+    assert value(shared, "select anon.l_diversity($1, [$2], 'age')", [quoted, name]) == 1
+    assert value(shared, "select anon.distinct_l_diversity($1, ['ward', $2], 'age')", [quoted, name]) == 1
+    found = shared.execute("from anon.equivalence_classes($1, [$2])", [quoted, name]).fetchall()
     assert found == [("gout", 1), ("flu", 2)]
-    assert con.execute("from anon.violations($1, [$2], k := 2)", [quoted, name]).fetchall() == [("gout", 1)]
-    con.execute(f"drop table {quoted}")
+    assert shared.execute("from anon.violations($1, [$2], k := 2)", [quoted, name]).fetchall() == [("gout", 1)]
+    shared.execute(f"drop table {quoted}")
 
 
-def test_violations_count_rows_even_where_a_column_is_called_class_size(con: Con) -> None:
-    con.execute("create or replace table sizes as select unnest([1, 1, 7]) as class_size")
-    assert con.execute("from anon.violations('sizes', ['class_size'], k := 2)").fetchall() == [(7, 1)]
+def test_violations_count_rows_even_where_a_column_is_called_class_size(shared: Con) -> None:
+    shared.execute("create or replace table sizes as select unnest([1, 1, 7]) as class_size")
+    assert shared.execute("from anon.violations('sizes', ['class_size'], k := 2)").fetchall() == [(7, 1)]
 
 
-def test_an_empty_table_has_no_smallest_class_and_no_violations(con: Con) -> None:
-    con.execute("create or replace table people (age integer, ward varchar, illness varchar)")
-    assert value(con, "select anon.k_anonymity('people', ['age'])") is None
-    assert value(con, "select anon.l_diversity('people', ['age'], 'illness')") is None
-    assert value(con, "select anon.distinct_l_diversity('people', ['age'], 'illness')") is None
-    assert value(con, "select anon.entropy_l_diversity('people', ['age'], 'illness')") is None
-    assert con.execute("from anon.violations('people', ['age'])").fetchall() == []
+def test_an_empty_table_has_no_smallest_class_and_no_violations(shared: Con) -> None:
+    shared.execute("create or replace table people (age integer, ward varchar, illness varchar)")
+    assert value(shared, "select anon.k_anonymity('people', ['age'])") is None
+    assert value(shared, "select anon.l_diversity('people', ['age'], 'illness')") is None
+    assert value(shared, "select anon.distinct_l_diversity('people', ['age'], 'illness')") is None
+    assert value(shared, "select anon.entropy_l_diversity('people', ['age'], 'illness')") is None
+    assert shared.execute("from anon.violations('people', ['age'])").fetchall() == []
 
 
-def test_checks_see_views_temporary_tables_other_schemas_and_attached_databases(con: Con) -> None:
-    store(con, [(1, "x", "flu"), (1, "y", "gout")])
-    con.execute("create or replace view seen as from people; create or replace temp table passing as from people")
-    con.execute("create schema if not exists side; create or replace table side.people as from people")
-    con.execute("attach if not exists ':memory:' as other; create or replace table other.main.people as from people")
+def test_checks_see_views_temporary_tables_other_schemas_and_attached_databases(shared: Con) -> None:
+    store(shared, [(1, "x", "flu"), (1, "y", "gout")])
+    shared.execute("create or replace view seen as from people; create or replace temp table passing as from people")
+    shared.execute("create schema if not exists side; create or replace table side.people as from people")
+    shared.execute("attach if not exists ':memory:' as other; create or replace table other.main.people as from people")
     for table in ("seen", "passing", "side.people", "other.main.people"):
-        assert value(con, "select anon.k_anonymity($1, ['age'])", [table]) == 2
+        assert value(shared, "select anon.k_anonymity($1, ['age'])", [table]) == 2
 
 
 def test_checks_work_in_a_reopened_file_without_sqlanon(tmp_path: Path) -> None:
@@ -207,9 +196,8 @@ print(con.execute('''
     assert done.stdout.strip() == "[(2, 1.5, 2, 1.8899, 1, 2, 0.0, 13.0)]"
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(databases: Databases, tmp_path: Path) -> None:
     (tmp_path / "data[1].csv").write_text("age\n20\n20\n30\n")
     (tmp_path / "data1.csv").write_text("age\n20\n20\n20\n")
-    with duckdb.connect() as con:
-        sqlanon.load(con)
+    with databases.lent() as con:
         assert sqlanon.check(con, str(tmp_path / "data[1].csv"), ["age"], 2).k == 1

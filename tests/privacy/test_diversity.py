@@ -1,11 +1,9 @@
 """l-diversity: every method keeps it, it is verified as printed, and an illegal l says the largest legal one."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import duckdb
 import numpy as np
 import pytest
+from adult import DATA, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,48 +18,43 @@ from sqlanon.udfs.problem import Groups, Numbers, Problem
 
 QUASI = ["age", "education", "sex"]
 PRINTING_CLASSES = [name for name, method in METHODS.items() if method.is_homogeneous and not method.is_exact]
-ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult_45222.csv"
 
 
-@pytest.fixture(scope="module")
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    con = duckdb.connect()
-    sqlanon.load(con)
-    samples.create(con, "adult", rows=600, seed=3)
+@pytest.fixture(scope="module", autouse=True)
+def adult(shared: duckdb.DuckDBPyConnection) -> None:
+    samples.create(shared, "adult", rows=600, seed=3)
     for column in ("education", "sex"):
-        sqlanon.create_hierarchy(con, column, rows=samples.hierarchy_rows("adult")[column])
-    yield con
-    con.close()
+        sqlanon.create_hierarchy(shared, column, rows=samples.hierarchy_rows("adult")[column])
 
 
 @pytest.mark.parametrize("method", PRINTING_CLASSES)
-def test_every_method_keeps_l_in_every_sensitive_column(con: duckdb.DuckDBPyConnection, method: str) -> None:
+def test_every_method_keeps_l_in_every_sensitive_column(shared: duckdb.DuckDBPyConnection, method: str) -> None:
     options = {"k": 4, "sensitive": ["occupation", "salary_class"], "l": 1.2, "several": "separate", "method": method}
-    release = sqlanon.anonymize(con, "adult", QUASI, **options)
-    assert release.proof["k"] >= 4
-    assert all(diversity >= 1.2 for diversity in release.proof["l"].values())
-    assert release.proof["classes"] > 1 or method == "datafly"  # one level too many leaves it a single class
+    release = sqlanon.anonymize(shared, "adult", QUASI, **options)
+    assert release.proof.k >= 4
+    assert all(diversity >= 1.2 for diversity in release.proof.models["l"].values())
+    assert release.proof.classes > 1 or method == "datafly"  # one level too many leaves it a single class
 
 
 @pytest.mark.parametrize("method", ["kaca", "sequential"])
-def test_sql_keeps_l_too(con: duckdb.DuckDBPyConnection, method: str) -> None:
-    con.execute(
+def test_sql_keeps_l_too(shared: duckdb.DuckDBPyConnection, method: str) -> None:
+    shared.execute(
         "create or replace temporary table pub as from anon.anonymize('adult', quasi := ['age', 'education', 'sex'], "
         f"k := 4, sensitive := ['occupation'], l := 2.5, method := '{method}')"
     )
-    ((diversity,),) = con.execute(
+    ((diversity,),) = shared.execute(
         "select anon.l_diversity('pub', ['age', 'education', 'sex'], 'occupation')"
     ).fetchall()
     assert diversity >= 2.5
 
 
 @pytest.mark.parametrize("method", PRINTING_CLASSES)
-def test_an_illegal_l_says_the_largest_legal_one(con: duckdb.DuckDBPyConnection, method: str) -> None:
-    ((largest,),) = con.execute(
+def test_an_illegal_l_says_the_largest_legal_one(shared: duckdb.DuckDBPyConnection, method: str) -> None:
+    ((largest,),) = shared.execute(
         "select sum(n) / max(n) from (select count(*) as n from adult group by salary_class)"
     ).fetchall()
-    with pytest.raises(DataError, match=f"largest legal one, that of the whole table, is {int(largest * 100) / 100:g}"):
-        sqlanon.anonymize(con, "adult", QUASI, 4, sensitive=["salary_class"], l=2, method=method)
+    with pytest.raises(DataError, match=f"the whole table only reaches {int(largest * 100) / 100:g}"):
+        sqlanon.anonymize(shared, "adult", QUASI, 4, sensitive=["salary_class"], l=2, method=method)
 
 
 def test_l_without_a_sensitive_column_or_below_1_is_refused() -> None:
@@ -71,19 +64,19 @@ def test_l_without_a_sensitive_column_or_below_1_is_refused() -> None:
         sqlanon.Policy(quasi=("age",), sensitive=("ill",), l=0.5)
 
 
-def test_a_release_that_loses_its_diversity_no_longer_verifies(con: duckdb.DuckDBPyConnection) -> None:
-    release = sqlanon.anonymize(con, "adult", QUASI, 4, sensitive=["occupation"], l=2, name="diverse", replace=True)
-    con.execute("update diverse set occupation = 'Sales'")
+def test_a_release_that_loses_its_diversity_no_longer_verifies(shared: duckdb.DuckDBPyConnection) -> None:
+    release = sqlanon.anonymize(shared, "adult", QUASI, 4, sensitive=["occupation"], l=2, name="diverse", replace=True)
+    shared.execute("update diverse set occupation = 'Sales'")
     with pytest.raises(BrokenPromiseError, match="reaches l = 1 in occupation, l is 2"):
         release.verify()
 
 
 def test_a_core_that_breaks_l_is_stopped_by_the_query_itself(
-    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+    shared: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlanon.engine.repair", lambda problem, groups, report: groups)
-    with pytest.raises(duckdb.InvalidInputException, match=r"A printed class reaches l = .* in occupation, l is 5"):
-        con.execute(
+    monkeypatch.setattr("sqlanon.udfs.solve.repair", lambda problem, groups, report: groups)
+    with pytest.raises(duckdb.InvalidInputException, match=r"A released class reaches l = .* in occupation, l is 5"):
+        shared.execute(
             "from anon.anonymize('adult', quasi := ['age', 'education', 'sex'], k := 4, method := 'kacpc', "
             "sensitive := ['occupation'], l := 5)"
         )
@@ -113,16 +106,16 @@ def test_repair_keeps_k_and_reaches_l_by_merging_only(seed: int) -> None:
         assert counts.max() * wanted.l <= counts.sum() + 1e-6
 
 
-def test_spreading_gives_each_group_its_share_of_every_sensitive_value() -> None:
+def test_spreading_deals_by_chance_and_keeps_the_sizes_of_groups() -> None:
     # Two groups of two rows share a tuple that has two rows of each of two values.
     merged = Groups.collect([0, 0], [0, 1], [2, 2])
-    found = spread(merged, np.array([0, 0]), np.array([2, 2]))
-    assert sorted(zip(found.tuple.tolist(), found.group.tolist(), found.rows.tolist(), strict=True)) == [
-        (0, 0, 1),
-        (0, 1, 1),
-        (1, 0, 1),
-        (1, 1, 1),
-    ]
+    dealings = set()
+    for seed in range(40):
+        found = spread(merged, np.array([0, 0]), np.array([2, 2]), np.random.default_rng(seed))
+        assert np.bincount(found.group, weights=found.rows).tolist() == [2, 2]
+        assert np.bincount(found.tuple, weights=found.rows).tolist() == [2, 2]
+        dealings.add(tuple(zip(found.tuple.tolist(), found.group.tolist(), found.rows.tolist(), strict=True)))
+    assert len(dealings) == 3
 
 
 def test_centres_are_means_medians_and_modes() -> None:
@@ -139,7 +132,7 @@ def test_centres_are_means_medians_and_modes() -> None:
         assert found == [(3.0, "2024-01-03", "b"), (101.0, None, "q")]
         assert "gcp" not in release.metrics()
         assert release.metrics()["information_distortion"] > 0
-        assert release.verify()["k"] == 3
+        assert release.verify().k == 3
 
 
 def test_learned_weights_come_with_the_release_and_stay_with_it() -> None:
@@ -150,19 +143,22 @@ def test_learned_weights_come_with_the_release_and_stay_with_it() -> None:
         assert sqlanon.open_release(con, "pub").learned == release.learned
 
 
-@pytest.mark.skipif(not ADULT.exists(), reason="the Adult table is not here")
-def test_the_largest_legal_l_of_adult_is_that_of_paper_002(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("create or replace temporary table whole as select *, 1 as everyone from read_csv($1)", [str(ADULT)])
+@needs_data
+def test_the_largest_legal_l_of_adult_is_that_of_paper_002(shared: duckdb.DuckDBPyConnection) -> None:
+    shared.execute(
+        "create or replace temporary table whole as select *, 1 as everyone from read_csv($1)",
+        [str(DATA / "adult_45222.csv")],
+    )
     for column, expected in (("salary_class", 1.3295), ("education", 3.06)):
-        ((found,),) = con.execute(f"select anon.l_diversity('whole', ['everyone'], '{column}')").fetchall()
+        ((found,),) = shared.execute(f"select anon.l_diversity('whole', ['everyone'], '{column}')").fetchall()
         assert found == pytest.approx(expected, abs=5e-3 if column == "education" else 5e-5)
 
 
 @pytest.mark.parametrize("method", ["kaca", "kacpc", "wfcmeans"])
-def test_refining_loses_less_and_keeps_every_promise(con: duckdb.DuckDBPyConnection, method: str) -> None:
+def test_refining_loses_less_and_keeps_every_promise(shared: duckdb.DuckDBPyConnection, method: str) -> None:
     options = {"k": 4, "sensitive": ["occupation"], "l": 1.5, "method": method}
-    plain = sqlanon.anonymize(con, "adult", QUASI, **options)
-    refined = sqlanon.anonymize(con, "adult", QUASI, **options, refine=True)
+    plain = sqlanon.anonymize(shared, "adult", QUASI, **options)
+    refined = sqlanon.anonymize(shared, "adult", QUASI, **options, refine=True)
     assert refined.metrics()["gcp"] < plain.metrics()["gcp"]
-    assert refined.proof["k"] >= 4
-    assert refined.proof["l"]["occupation"] >= 1.5
+    assert refined.proof.k >= 4
+    assert refined.proof.models["l"]["occupation"] >= 1.5

@@ -1,10 +1,9 @@
-"""k-map: every printed class covers k people of the population, in every way in, and what does not go with it."""
+"""k-map: every released class covers k people of the population, in every way in, and what does not go with it."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -21,14 +20,10 @@ Con = duckdb.DuckDBPyConnection
 QUASI = ["age", "zip"]
 
 
-@pytest.fixture
-def con() -> Iterator[Con]:
-    con = duckdb.connect()
-    sqlanon.load(con)
+@pytest.fixture(autouse=True)
+def voters(con: Con) -> None:
     con.execute("create table voters as select 20 + i % 60 as age, '43' || (10 + i % 7) as zip from range(600) t(i)")
     con.execute("create table sick as select age, zip, 'flu' as diagnosis from voters where age in (25, 70) limit 6")
-    yield con
-    con.close()
 
 
 def people_inside(con: Con, table: str) -> list[int]:
@@ -47,9 +42,9 @@ def people_inside(con: Con, table: str) -> list[int]:
 @pytest.mark.parametrize("method", ["auto", "kaca", "mondrian", "datafly", "kacpc", "incognito"])
 def test_every_class_covers_k_people_though_it_holds_fewer_rows(con: Con, method: str) -> None:
     release = sqlanon.anonymize(con, "sick", QUASI, 8, population="voters", method=method, keep=["diagnosis"])
-    assert release.proof["property"] == "k-map"
-    assert release.proof["rows"] == 6
-    assert release.proof["k"] == min(people_inside(con, release.table)) >= 8
+    assert release.proof.property == "k-map"
+    assert release.proof.rows == 6
+    assert release.proof.k == min(people_inside(con, release.table)) >= 8
     assert release.verify() == release.proof
     assert 0 <= release.metrics()["gcp"] <= 1
     if method not in ("datafly", "incognito"):
@@ -94,7 +89,7 @@ def test_the_check_macro_counts_as_plain_python_does(con: Con, seed: int, k: int
 def test_a_tampered_release_no_longer_verifies(con: Con) -> None:
     release = sqlanon.anonymize(con, "sick", QUASI, 20, population="voters", name="public")
     con.execute("update public set age = '25', zip = '4315'")
-    with pytest.raises(BrokenPromiseError, match=r"A printed class covers only \d+ people of the population, k is 20"):
+    with pytest.raises(BrokenPromiseError, match=r"A released class covers only \d+ people of the population, k is 20"):
         release.verify()
 
 
@@ -105,7 +100,7 @@ def test_company_that_nobody_needs_does_not_widen_a_class(con: Con) -> None:
     ((label,),) = release.con.execute(f"from {release.table}").fetchall()
     low, high = map(int, label.strip("[]").split("-"))
     assert low <= 50 <= high
-    assert high - low + 1 == release.proof["k"] == 4
+    assert high - low + 1 == release.proof.k == 4
 
 
 def test_rows_that_the_population_lacks_count_as_people_and_are_told(
@@ -114,8 +109,8 @@ def test_rows_that_the_population_lacks_count_as_people_and_are_told(
     con.execute("insert into sick values (999, '4310', 'flu')")
     with caplog.at_level(logging.WARNING, "sqlanon"):
         release = sqlanon.anonymize(con, "sick", QUASI, 3, population="from voters", keep=["diagnosis"])
-    assert release.proof["outside_population"] == 1
-    assert "The population lacks 1 of the source's rows" in caplog.text
+    assert release.proof.outside_population == 1
+    assert "1 of the source's rows are not in the population" in caplog.text
 
 
 def test_null_is_a_value_of_the_population_too(con: Con) -> None:
@@ -131,7 +126,7 @@ def test_it_works_with_hierarchies_and_snapped_ranges_and_is_published_as_what_i
     assert release.publish(tmp_path / "out.duckdb")["property"] == "k-map"
     options = "hierarchies := MAP {'zip': 'zip'}, ranges := 'snapped', source := 'sick'"
     ((k,),) = con.execute(f"select anon.k_map('public', ['age', 'zip'], 'voters', {options})").fetchall()
-    assert k == release.proof["k"] >= 30
+    assert k == release.proof.k >= 30
 
 
 def test_the_option_works_in_statements_toml_and_on_the_command_line(tmp_path: Path) -> None:
@@ -155,10 +150,10 @@ def test_the_option_works_in_statements_toml_and_on_the_command_line(tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"l": 2, "sensitive": ["diagnosis"]}, "population does not go with what is asked of sensitive columns"),
-        ({"max_suppression": 0.1}, "population does not go with max_suppression"),
-        ({"represent": "center"}, "population does not go with represent = 'center'"),
-        ({"method": "nonhomogeneous"}, "population does not go with method = 'nonhomogeneous'"),
+        ({"l": 2, "sensitive": ["diagnosis"]}, "population cannot be combined with a model of sensitive columns"),
+        ({"max_suppression": 0.1}, "population cannot be combined with max_suppression"),
+        ({"represent": "center"}, "population cannot be combined with represent='center'"),
+        ({"method": "nonhomogeneous"}, "population cannot be combined with method='nonhomogeneous'"),
         ({"population": ""}, "population is ''; it must be a table's name or a query"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -20,13 +19,6 @@ anonymity = pytest.importorskip("pycanon.anonymity", reason="pycanon is not inst
 QUASI = ["age", "ward"]
 Con = duckdb.DuckDBPyConnection
 some = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(scope="module")
-def con() -> Iterator[Con]:
-    with duckdb.connect() as connection:
-        sqlanon.load(connection)
-        yield connection
 
 
 def random_table(seed: int) -> pd.DataFrame:
@@ -59,18 +51,18 @@ readings = st.sampled_from([("separate", True), ("strict", False)])
 @some
 @given(table=tables, sensitive=columns, reading=readings)
 def test_what_pycanon_measures_is_what_we_measure(
-    con: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
+    shared: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
 ) -> None:
     several, gen = reading
     alpha, k = anonymity.alpha_k_anonymity(table, QUASI, sensitive, gen=gen)
-    assert sqlanon.check(duckdb_of(con, table), "people", QUASI).k == k == anonymity.k_anonymity(table, QUASI)
-    assert reached(con, table, sensitive, "alpha", several) == pytest.approx(alpha)
-    assert reached(con, table, sensitive, "distinct_l", several) == anonymity.l_diversity(
+    assert sqlanon.check(duckdb_of(shared, table), "people", QUASI).k == k == anonymity.k_anonymity(table, QUASI)
+    assert reached(shared, table, sensitive, "alpha", several) == pytest.approx(alpha)
+    assert reached(shared, table, sensitive, "distinct_l", several) == anonymity.l_diversity(
         table, QUASI, sensitive, gen=gen
     )
     for model, theirs in (("t", anonymity.t_closeness), ("basic_beta", anonymity.basic_beta_likeness)):
         # t: ordered for numbers and equal for text, in both.
-        assert reached(con, table, sensitive, model, several) == pytest.approx(
+        assert reached(shared, table, sensitive, model, several) == pytest.approx(
             theirs(table, QUASI, sensitive, gen=gen), abs=1e-9
         )
 
@@ -83,22 +75,22 @@ def duckdb_of(con: Con, table: pd.DataFrame) -> Con:
 @some
 @given(table=tables, sensitive=columns, reading=readings)
 def test_pycanon_rounds_entropy_l_down(
-    con: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
+    shared: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
 ) -> None:
     several, gen = reading
     theirs = anonymity.entropy_l_diversity(table, QUASI, sensitive, gen=gen)
-    ours = reached(con, table, sensitive, "entropy_l", several)
+    ours = reached(shared, table, sensitive, "entropy_l", several)
     assert theirs in (math.floor(ours + 1e-6), math.floor(ours - 1e-6))  # it takes 1.9999999 for 1
 
 
 @some
 @given(table=tables, sensitive=columns, reading=readings)
 def test_pycanon_gives_an_enhanced_beta_even_where_none_is_enough(
-    con: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
+    shared: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
 ) -> None:
     several, gen = reading
     theirs = anonymity.enhanced_beta_likeness(table, QUASI, sensitive, gen=gen)
-    ours = reached(con, table, sensitive, "enhanced_beta", several)
+    ours = reached(shared, table, sensitive, "enhanced_beta", several)
     if ours < math.inf:
         assert ours == pytest.approx(theirs, abs=1e-9)
     else:  # some value gains more than -ln of its share
@@ -109,11 +101,11 @@ def test_pycanon_gives_an_enhanced_beta_even_where_none_is_enough(
 @some
 @given(table=tables, sensitive=columns, reading=readings)
 def test_pycanon_forgives_values_that_a_class_lacks_in_delta(
-    con: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
+    shared: Con, table: pd.DataFrame, sensitive: list[str], reading: tuple[str, bool]
 ) -> None:
     several, gen = reading
     theirs = anonymity.delta_disclosure(table, QUASI, sensitive, gen=gen)
-    ours = reached(con, table, sensitive, "delta", several)
+    ours = reached(shared, table, sensitive, "delta", several)
     if ours < math.inf:
         assert ours == pytest.approx(theirs, abs=1e-9)
     else:
@@ -122,11 +114,11 @@ def test_pycanon_forgives_values_that_a_class_lacks_in_delta(
         assert any(held[column] < table[column].nunique() for column in sensitive)
 
 
-def test_pycanon_takes_the_rarest_value_for_the_most_frequent_in_recursive_diversity(con: Con) -> None:
+def test_pycanon_takes_the_rarest_value_for_the_most_frequent_in_recursive_diversity(shared: Con) -> None:
     # Nine of one and one of another: r1 < c r2 needs c > 9, and pycanon says c = 1.
     table = pd.DataFrame({"age": 1, "ward": "x", "ill": ["flu"] * 9 + ["gout"]})
     c, l = anonymity.recursive_c_l_diversity(table, QUASI, ["ill"])  # noqa: E741
     assert (c, l) == (1, 2)
     assert [
-        reached(con, table, ["ill"], "recursive_l", "strict", recursive_c=float(tried)) for tried in (c, 9, 9.1)
+        reached(shared, table, ["ill"], "recursive_l", "strict", recursive_c=float(tried)) for tried in (c, 9, 9.1)
     ] == [1, 1, 2]

@@ -12,7 +12,9 @@ PROGRAM = """
 import signal
 import duckdb
 import sqlanon
-from sqlanon import progress, samples
+from sqlanon.progress.run import Run
+from sqlanon import samples
+from sqlanon.progress import run
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 con = duckdb.connect()
@@ -27,7 +29,7 @@ def told(method, done, total, facts):
     print("running", flush=True)
 
 try:
-    with progress.listening(told):
+    with Run(told):
         {call}
     print("finished")
 except KeyboardInterrupt:

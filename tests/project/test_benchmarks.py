@@ -8,14 +8,22 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = ("checks", "quality", "reproduce", "scale", "speed")
+SCRIPTS = ("checks", "linked", "quality", "reproduce", "scale", "speed")
+SCRIPTS = ("checks", "continuous", "quality", "reproduce", "scale", "speed")
 SMALL = {
     "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
+    "linked": ["--people", "60", "--k", "5", "--prices", "1", "--effort", "fast"],
     "quality": ["--k", "10", "--columns", "6", "--efforts", "fast", "--suppression", "50"],
     "scale": ["growth", "--rows", "400", "800", "--methods", "kacpc"],
     "speed": ["--k", "10", "--columns", "6", "--methods", "kacpc", "--repeat", "1"],
 }
-SHOWN = {"checks": "k_anonymity", "quality": "auto, fast", "scale": "to the power of", "speed": "kacpc"}
+SHOWN = {
+    "checks": "k_anonymity",
+    "linked": "linked, row_price 1",
+    "quality": "auto, fast",
+    "scale": "to the power of",
+    "speed": "kacpc",
+}
 
 
 def run(script: str, *arguments: str) -> str:
@@ -59,6 +67,7 @@ def test_document_has_every_section() -> None:
         "speed",
         "quality",
         "checks",
+        "linked",
         *(f"scale {p}" for p in ("growth", "methods", "tables", "large", "memory")),
     ):
         assert text.count(f"<!-- {section} -->") == text.count(f"<!-- end of {section} -->") == 1, section

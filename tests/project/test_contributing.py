@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 import test_contract
 
-from sqlanon import udfs
+from sqlanon.cli.main import COMMANDS
+from sqlanon.pipeline.macros import CHECKS
+from sqlanon.pipeline.metrics import MEASURES
+from sqlanon.udfs import methods
 from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.models import MODELS
 
 PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="CONTRIBUTING.md is not shipped")
@@ -21,10 +25,10 @@ pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="CONTRIBUTING.md is no
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    module = ModuleType("sqlanon.udfs.lines")
+    module = ModuleType("sqlanon.udfs.methods.lines")
     exec(blocks()[0], module.__dict__)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(udfs, "lines", module, raising=False)
+    monkeypatch.setattr(methods, "lines", module, raising=False)
     monkeypatch.setitem(METHODS, "lines", module.METHOD)
     return module
 
@@ -50,3 +54,23 @@ def test_the_printed_method_keeps_the_contract(lines: ModuleType) -> None:
     test_contract.test_an_interrupt_in_progress_stops_the_run("lines", {})
     test_contract.test_fewer_rows_than_k_is_a_data_error("lines", {})
     test_contract.test_every_row_gets_a_group_and_every_group_weighs_k_or_its_rows_match_k_records("lines", {})
+
+
+def test_every_method_model_command_check_and_measure_touches_what_the_table_says() -> None:
+    def has(file: str, text: str) -> bool:
+        return text in (PAGE.parent / file).read_text(encoding="utf-8")
+
+    for method in METHODS:
+        assert has(f"udfs/methods/{method}.py", "METHOD = Method(")
+        assert has("udfs/methods/__init__.py", f"{method}.METHOD")
+    for model in set(MODELS) - {"t"}:  # which has a query for each distance
+        assert has("udfs/models.py", f'"{model}"')
+        assert has(f"sql/steps/models/{model}.sql", "reached")
+        assert has("sqlanon/policy/policy.py", f"\n    {model}: ")
+    for command in COMMANDS:
+        assert has(f"sqlanon/cli/commands/{command}.py", "def run(")
+        assert has("sqlanon/cli/main.py", f'"{command}"')
+    for check in CHECKS:
+        assert has(f"sql/macros/checks/{check}.sql", f"macro anon.{check}(")
+    for measure in MEASURES:
+        assert has("sqlanon/pipeline/metrics.py", f'"{measure.name}"')

@@ -23,7 +23,7 @@ def test_example_runs(file: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
-    expected = ("sqlanon: Nothing is asked of sensitive", "sqlanon: Together with")
+    expected = ("sqlanon: No l or t is set for sensitive", "sqlanon: Together with")
     warnings = [line for line in done.stderr.splitlines() if line.startswith(expected)]
     assert (done.returncode, done.stderr.splitlines()) == (0, warnings)
     assert done.stdout.strip()

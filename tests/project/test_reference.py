@@ -64,7 +64,7 @@ def test_every_statement_is_in_it() -> None:
     assert [word for word in words if word not in grammar] == []
 
 
-OTHERS = (*parse.QUOTED, "SEMICOLON", "NUMBER", "MAP", "TRUE", "FALSE", "NULL")
+OTHERS = ("ANONYMISED", *parse.QUOTED, "SEMICOLON", "NUMBER", "MAP", "TRUE", "FALSE", "NULL")
 """Kinds of tokens, and the words of an option's value."""
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import duckdb
 import numpy as np
 import pytest
+from reading import value
 
 from sqlanon import samples
 from sqlanon.errors import CatalogError, PolicyError
@@ -23,56 +22,44 @@ HIERARCHIES = [
 ]
 
 
-@pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        yield connection
-
-
-def value(con: duckdb.DuckDBPyConnection, sql: str) -> object:
-    row = con.execute(sql).fetchone()
-    assert row is not None
-    return row[0]
-
-
 def share(con: duckdb.DuckDBPyConnection, condition: str) -> float:
     return float(str(value(con, f"select avg(({condition})::integer) from adult")))
 
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
-def test_a_sample_makes_its_table_and_nothing_else(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    assert samples.create(con, name) == name
-    assert con.execute("select table_name, table_type from information_schema.tables").fetchall() == [
+def test_a_sample_makes_its_table_and_nothing_else(plain: duckdb.DuckDBPyConnection, name: str) -> None:
+    assert samples.create(plain, name) == name
+    assert plain.execute("select table_name, table_type from information_schema.tables").fetchall() == [
         (name, "BASE TABLE")
     ]
 
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
-def test_columns_are_integers_and_varchars_without_nulls(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    samples.create(con, name)
-    described = con.execute(f"select column_name, column_type from (describe {name})").fetchall()
+def test_columns_are_integers_and_varchars_without_nulls(plain: duckdb.DuckDBPyConnection, name: str) -> None:
+    samples.create(plain, name)
+    described = plain.execute(f"select column_name, column_type from (describe {name})").fetchall()
     expected = [(c.rstrip("*"), "INTEGER" if c.endswith("*") else "VARCHAR") for c in COLUMNS[name].split()]
     assert described == expected
     for column, _ in described:
-        assert value(con, f"select count(*) from {name} where {column} is null") == 0
+        assert value(plain, f"select count(*) from {name} where {column} is null") == 0
 
 
-def test_creating_a_sample_again_replaces_it(con: duckdb.DuckDBPyConnection) -> None:
-    samples.create(con, "adult", rows=10)
-    samples.create(con, "adult", rows=20)
-    assert value(con, "select count(*) from adult") == 20
+def test_creating_a_sample_again_replaces_it(plain: duckdb.DuckDBPyConnection) -> None:
+    samples.create(plain, "adult", rows=10)
+    samples.create(plain, "adult", rows=20)
+    assert value(plain, "select count(*) from adult") == 20
 
 
-def test_nothing_is_printed(con: duckdb.DuckDBPyConnection, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed(plain: duckdb.DuckDBPyConnection, capfd: pytest.CaptureFixture[str]) -> None:
     for name in samples.SAMPLES:
-        samples.create(con, name)
+        samples.create(plain, name)
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("table", ['a "b" c; drop', "semi;colon", "main.patients", "select", "Zeile é"])
-def test_any_table_name_is_taken_as_one_name(con: duckdb.DuckDBPyConnection, table: str) -> None:
-    assert samples.create(con, "problems", table=table) == table
-    assert con.execute("select table_name from duckdb_tables()").fetchall() == [(table,)]
+def test_any_table_name_is_taken_as_one_name(plain: duckdb.DuckDBPyConnection, table: str) -> None:
+    assert samples.create(plain, "problems", table=table) == table
+    assert plain.execute("select table_name from duckdb_tables()").fetchall() == [(table,)]
 
 
 def test_an_unknown_sample_is_named_with_the_known_ones() -> None:
@@ -86,92 +73,92 @@ def test_an_unknown_sample_is_named_with_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("numbers", [{"rows": -1}, {"seed": -1}])
-def test_rows_and_seed_below_zero_are_refused(con: duckdb.DuckDBPyConnection, numbers: dict[str, int]) -> None:
+def test_rows_and_seed_below_zero_are_refused(plain: duckdb.DuckDBPyConnection, numbers: dict[str, int]) -> None:
     with pytest.raises(PolicyError, match="-1"):
-        samples.create(con, "adult", **numbers)  # type: ignore[arg-type]
+        samples.create(plain, "adult", **numbers)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("in_transaction", [False, True])
-def test_a_view_of_the_name_is_an_error_and_stays(con: duckdb.DuckDBPyConnection, in_transaction: bool) -> None:
-    con.execute("create view patients as select 1 as one")
+def test_a_view_of_the_name_is_an_error_and_stays(plain: duckdb.DuckDBPyConnection, in_transaction: bool) -> None:
+    plain.execute("create view patients as select 1 as one")
     if in_transaction:
-        con.begin()
+        plain.begin()
     with pytest.raises(CatalogError, match="'patients' cannot be table 'patients'"):
-        samples.create(con, "patients")
+        samples.create(plain, "patients")
     if in_transaction:
-        con.rollback()
-    assert con.execute("select view_name from duckdb_views() where not internal").fetchall() == [("patients",)]
+        plain.rollback()
+    assert plain.execute("select view_name from duckdb_views() where not internal").fetchall() == [("patients",)]
 
 
-def test_a_sample_made_in_a_transaction_is_rolled_back_with_it(con: duckdb.DuckDBPyConnection) -> None:
-    con.begin()
-    samples.create(con, "patients")
-    con.rollback()
-    assert value(con, "select count(*) from information_schema.tables") == 0
+def test_a_sample_made_in_a_transaction_is_rolled_back_with_it(plain: duckdb.DuckDBPyConnection) -> None:
+    plain.begin()
+    samples.create(plain, "patients")
+    plain.rollback()
+    assert value(plain, "select count(*) from information_schema.tables") == 0
 
 
-def test_patients_differ_in_age_area_and_diagnosis(con: duckdb.DuckDBPyConnection) -> None:
-    samples.create(con, "patients")
-    assert 12 <= int(str(value(con, "select count(*) from patients"))) <= 20
-    assert con.execute("select min(age) >= 20, max(age) <= 80 from patients").fetchone() == (True, True)
-    assert value(con, "select count(distinct name) = count(*) from patients") is True
-    assert value(con, "select count(distinct zip[:3]) from patients") == 4
-    assert value(con, "select count(distinct ward) from patients") == 3
-    assert value(con, "select max(n) from (select count(*) as n from patients group by diagnosis)") == 2
+def test_patients_differ_in_age_area_and_diagnosis(plain: duckdb.DuckDBPyConnection) -> None:
+    samples.create(plain, "patients")
+    assert 12 <= int(str(value(plain, "select count(*) from patients"))) <= 20
+    assert plain.execute("select min(age) >= 20, max(age) <= 80 from patients").fetchone() == (True, True)
+    assert value(plain, "select count(distinct name) = count(*) from patients") is True
+    assert value(plain, "select count(distinct zip[:3]) from patients") == 4
+    assert value(plain, "select count(distinct ward) from patients") == 3
+    assert value(plain, "select max(n) from (select count(*) as n from patients group by diagnosis)") == 2
 
 
-def test_problems_has_the_two_lone_tuples_of_the_paper(con: duckdb.DuckDBPyConnection) -> None:
-    samples.create(con, "problems")
+def test_problems_has_the_two_lone_tuples_of_the_paper(plain: duckdb.DuckDBPyConnection) -> None:
+    samples.create(plain, "problems")
     alone = "select gender, age, pcode from problems group by all having count(*) = 1 order by pcode"
-    assert con.execute(alone).fetchall() == [("male", "young", "4351"), ("female", "young", "4352")]
-    assert value(con, "select count(*) from problems") == 6
+    assert plain.execute(alone).fetchall() == [("male", "young", "4351"), ("female", "young", "4352")]
+    assert value(plain, "select count(*) from problems") == 6
 
 
-def test_microdata_holds_bob_of_the_paper(con: duckdb.DuckDBPyConnection) -> None:
-    samples.create(con, "microdata")
-    assert value(con, "select disease from microdata where age = 20 and zip = 30") == "Bronchitis"
-    assert value(con, "select count(*) from microdata") == 7
+def test_microdata_holds_bob_of_the_paper(plain: duckdb.DuckDBPyConnection) -> None:
+    samples.create(plain, "microdata")
+    assert value(plain, "select disease from microdata where age = 20 and zip = 30") == "Bronchitis"
+    assert value(plain, "select count(*) from microdata") == 7
 
 
-def test_the_same_seed_gives_the_same_rows_and_another_seed_others(con: duckdb.DuckDBPyConnection) -> None:
+def test_the_same_seed_gives_the_same_rows_and_another_seed_others(plain: duckdb.DuckDBPyConnection) -> None:
     def adult(seed: int) -> list[tuple[object, ...]]:
-        samples.create(con, "adult", rows=500, seed=seed)
-        return con.execute("from adult").fetchall()
+        samples.create(plain, "adult", rows=500, seed=seed)
+        return plain.execute("from adult").fetchall()
 
     assert adult(7) == adult(7)
     assert adult(7) != adult(8)
 
 
-def test_adult_of_no_rows_is_an_empty_table(con: duckdb.DuckDBPyConnection) -> None:
-    samples.create(con, "adult", rows=0)
-    assert value(con, "select count(*) from adult") == 0
+def test_adult_of_no_rows_is_an_empty_table(plain: duckdb.DuckDBPyConnection) -> None:
+    samples.create(plain, "adult", rows=0)
+    assert value(plain, "select count(*) from adult") == 0
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_adult_has_about_as_many_tuples_as_the_real_table(con: duckdb.DuckDBPyConnection, seed: int) -> None:
-    samples.create(con, "adult", rows=30_000, seed=seed)
-    assert 8_000 <= int(str(value(con, f"select count(*) from (select distinct {SIX} from adult)"))) <= 11_000
+def test_adult_has_about_as_many_tuples_as_the_real_table(plain: duckdb.DuckDBPyConnection, seed: int) -> None:
+    samples.create(plain, "adult", rows=30_000, seed=seed)
+    assert 8_000 <= int(str(value(plain, f"select count(*) from (select distinct {SIX} from adult)"))) <= 11_000
 
 
-def test_adult_is_skewed_and_dependent_like_the_real_table(con: duckdb.DuckDBPyConnection) -> None:
-    samples.create(con, "adult", rows=30_000)
-    assert share(con, "native_country = 'United-States'") == pytest.approx(0.91, abs=0.02)
-    assert share(con, "workclass = 'Private'") == pytest.approx(0.74, abs=0.02)
-    assert share(con, "race = 'White'") == pytest.approx(0.86, abs=0.02)
-    assert share(con, "sex = 'Male'") == pytest.approx(0.67, abs=0.02)
-    assert share(con, "salary_class = '>50K'") == pytest.approx(0.25, abs=0.02)
-    by_sex = dict(con.execute("select sex, avg((salary_class = '>50K')::integer) from adult group by sex").fetchall())
+def test_adult_is_skewed_and_dependent_like_the_real_table(plain: duckdb.DuckDBPyConnection) -> None:
+    samples.create(plain, "adult", rows=30_000)
+    assert share(plain, "native_country = 'United-States'") == pytest.approx(0.91, abs=0.02)
+    assert share(plain, "workclass = 'Private'") == pytest.approx(0.74, abs=0.02)
+    assert share(plain, "race = 'White'") == pytest.approx(0.86, abs=0.02)
+    assert share(plain, "sex = 'Male'") == pytest.approx(0.67, abs=0.02)
+    assert share(plain, "salary_class = '>50K'") == pytest.approx(0.25, abs=0.02)
+    by_sex = dict(plain.execute("select sex, avg((salary_class = '>50K')::integer) from adult group by sex").fetchall())
     assert by_sex["Male"] > 2 * by_sex["Female"]
-    ages = dict(con.execute("select marital_status, avg(age) from adult group by all").fetchall())
+    ages = dict(plain.execute("select marital_status, avg(age) from adult group by all").fetchall())
     assert ages["Never-married"] < 30 < ages["Married-civ-spouse"] < 50 < ages["Widowed"]
 
 
 @pytest.mark.parametrize(("name", "column", "rows"), HIERARCHIES)
 def test_every_value_is_a_leaf_of_its_hierarchy(
-    con: duckdb.DuckDBPyConnection, name: str, column: str, rows: list[tuple[str, ...]]
+    plain: duckdb.DuckDBPyConnection, name: str, column: str, rows: list[tuple[str, ...]]
 ) -> None:
-    samples.create(con, name, rows=20_000)
-    values = {found for (found,) in con.execute(f"select distinct {column} from {name}").fetchall()}
+    samples.create(plain, name, rows=20_000)
+    values = {found for (found,) in plain.execute(f"select distinct {column} from {name}").fetchall()}
     assert values <= {row[0] for row in rows}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from reading import everything
 
 import sqlanon
 from sqlanon.errors import CatalogError, DataError, HierarchyError, PolicyError, SqlanonError
@@ -96,11 +96,11 @@ CASES = {
     "a weight for another column": Case(
         "weights names 'name', which is not in quasi", options={"weights": {"name": 1}}
     ),
-    "NULL alone": Case("Column 'nothing' holds only NULL", DataError, options={"quasi": ["nothing"]}),
-    "not a number": Case("Column 'nan' holds NaN or infinite values", DataError, options={"quasi": ["nan"]}),
-    "infinity": Case("Column 'endless' holds NaN or infinite values", DataError, options={"quasi": ["endless"]}),
-    "a date without end": Case("Column 'forever' holds NaN or infinite", DataError, options={"quasi": ["forever"]}),
-    "a nearly unique kept column": Case("Kept column 'name' is nearly unique", DataError, options={"keep": ["name"]}),
+    "NULL alone": Case("Column 'nothing' has only NULLs", DataError, options={"quasi": ["nothing"]}),
+    "not a number": Case("Column 'nan' has NaN or infinite values", DataError, options={"quasi": ["nan"]}),
+    "infinity": Case("Column 'endless' has NaN or infinite values", DataError, options={"quasi": ["endless"]}),
+    "a date without end": Case("Column 'forever' has NaN or infinite", DataError, options={"quasi": ["forever"]}),
+    "a nearly unique kept column": Case("Column 'name' is in keep", PolicyError, options={"keep": ["name"]}),
     "a hostile name that is not there": Case(
         r"""Column 'a "b'c"; drop table people; --' is not in""",
         CatalogError,
@@ -109,45 +109,33 @@ CASES = {
     "a name of spaces": Case("Column '  ' is not in", CatalogError, options={"quasi": ["  "]}),
     "a Unicode name that is not there": Case("Column 'größe' is not in", CatalogError, options={"quasi": ["größe"]}),
     "two printed columns of one name": Case(
-        "would print two columns called 'age_min'", options={"ranges": "columns", "keep": ["age_min"]}
+        "would release two columns called 'age_min'", options={"ranges": "columns", "keep": ["age_min"]}
     ),
 }
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Iterator[sqlanon.Connection]:
-    with sqlanon.connect() as connection:
-        connection.execute(
-            "create table people as select (20 + i)::integer as age, i % 2 as age_min, "
-            f"'{SECRET}' || case when i > 0 then i::varchar else '' end as name, '{SECRET}' as illness, "
-            f"[i] as lists, '{SECRET}'::blob as bytes, time '10:00' as hour, {{'a': i}} as pair, "
-            "null::integer as nothing, if(i = 0, 'nan'::double, i) as nan, if(i = 0, 'inf'::float, i) as endless, "
-            "if(i = 0, 'infinity'::date, date '2020-01-01') as forever from range(6) as r(i)"
-        )
-        connection.execute("create table nobody as from people where false")
-        leaves = [(f"{SECRET}{i}", "*") for i in range(1, 6)]
-        sqlanon.create_hierarchy(connection, "names", rows=leaves)
-        sqlanon.create_hierarchy(connection, "months", dates=True)
-        yield connection
+def loaded(shared: duckdb.DuckDBPyConnection) -> sqlanon.Connection:
+    connection = sqlanon.Connection(shared)
+    connection.execute(
+        "create table people as select (20 + i)::integer as age, i % 2 as age_min, "
+        f"'{SECRET}' || case when i > 0 then i::varchar else '' end as name, '{SECRET}' as illness, "
+        f"[i] as lists, '{SECRET}'::blob as bytes, time '10:00' as hour, {{'a': i}} as pair, "
+        "null::integer as nothing, if(i = 0, 'nan'::double, i) as nan, if(i = 0, 'inf'::float, i) as endless, "
+        "if(i = 0, 'infinity'::date, date '2020-01-01') as forever from range(6) as r(i)"
+    )
+    connection.execute("create table nobody as from people where false")
+    leaves = [(f"{SECRET}{i}", "*") for i in range(1, 6)]
+    sqlanon.create_hierarchy(connection, "names", rows=leaves)
+    sqlanon.create_hierarchy(connection, "months", dates=True)
+    return connection
 
 
 @pytest.fixture
-def con(loaded: sqlanon.Connection) -> Iterator[sqlanon.Connection]:
+def hospital(loaded: sqlanon.Connection) -> Iterator[sqlanon.Connection]:
     yield loaded
     sqlanon.drop_release(loaded, "pub", missing_ok=True)  # where a test fails, the next one starts clean
     loaded.execute("drop table if exists pub")
-
-
-def everything(con: Any) -> dict[str, Any]:
-    """All tables, temporary ones too, with their rows."""
-    found = con.execute(
-        "select database_name, schema_name, table_name from duckdb_tables() union all "
-        "select database_name, schema_name, view_name from duckdb_views() where not internal order by all"
-    ).fetchall()
-    return {
-        ".".join(place): Counter(con.execute(f"select columns(*)::varchar from {'.'.join(place)}").fetchall())
-        for place in found
-    }
 
 
 def literal(value: Any) -> str:
@@ -172,29 +160,29 @@ def assert_reads_like_ours(message: str, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_python_raises_our_error_and_changes_nothing(con: sqlanon.Connection, case: Case) -> None:
-    before = everything(con)
+def test_python_raises_our_error_and_changes_nothing(hospital: sqlanon.Connection, case: Case) -> None:
+    before = everything(hospital)
     with pytest.raises(case.error) as caught:
-        sqlanon.anonymize(con, case.source, name="pub", **case.asked())
+        sqlanon.anonymize(hospital, case.source, name="pub", **case.asked())
     assert_reads_like_ours(str(caught.value), case.sentence)
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_sql_fails_with_our_sentence_and_changes_nothing(con: sqlanon.Connection, case: Case) -> None:
-    before = everything(con)
+def test_sql_fails_with_our_sentence_and_changes_nothing(hospital: sqlanon.Connection, case: Case) -> None:
+    before = everything(hospital)
     with pytest.raises(duckdb.Error) as caught:
-        con.duckdb.execute(f"create table pub as select * from {call(case)}")
+        hospital.duckdb.execute(f"create table pub as select * from {call(case)}")
     assert_reads_like_ours(str(caught.value), case.sentence)
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_statement_raises_our_error_and_changes_nothing(con: sqlanon.Connection, case: Case) -> None:
-    before = everything(con)
+def test_a_statement_raises_our_error_and_changes_nothing(hospital: sqlanon.Connection, case: Case) -> None:
+    before = everything(hospital)
     options = ", ".join(f"{option} = {literal(value)}" for option, value in case.asked().items())
     roles = [c for role in ("quasi", "sensitive", "keep") for c in case.asked().get(role, []) if isinstance(c, str)]
-    known = [row[0] for row in con.execute("describe people").fetchall()]
+    known = [row[0] for row in hospital.execute("describe people").fetchall()]
     selected = ", ".join(column for column in known if column in {role.lower() for role in roles}) or "age"
     sentence = case.sentence
     if case.source == "peple":
@@ -202,13 +190,13 @@ def test_a_statement_raises_our_error_and_changes_nothing(con: sqlanon.Connectio
     elif not set(roles) & set(known) and case.error is not PolicyError:
         sentence = f"{sentence}|'age' selected without a role"
     with pytest.raises(SqlanonError) as caught:
-        con.execute(f"create anonymized view pub as select {selected} from {case.source} options ({options})")
+        hospital.execute(f"create anonymized view pub as select {selected} from {case.source} options ({options})")
     assert_reads_like_ours(str(caught.value), sentence)
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("case", ["unknown table", "unknown column", "k of 1", "no quasi", "unknown method"])
-def test_our_sentence_comes_through_whatever_is_done_with_the_release(con: sqlanon.Connection, case: str) -> None:
+def test_our_sentence_comes_through_whatever_is_done_with_the_release(hospital: sqlanon.Connection, case: str) -> None:
     asked = call(CASES[case])
     for query in (
         f"select age from {asked}",
@@ -217,50 +205,52 @@ def test_our_sentence_comes_through_whatever_is_done_with_the_release(con: sqlan
         f"explain from {asked}",
     ):
         with pytest.raises(duckdb.Error) as caught:
-            con.duckdb.execute(query).fetchall()
+            hospital.duckdb.execute(query).fetchall()
         assert_reads_like_ours(str(caught.value), CASES[case].sentence)
 
 
-def test_an_unknown_option_is_refused_with_a_suggestion(con: sqlanon.Connection) -> None:
+def test_an_unknown_option_is_refused_with_a_suggestion(hospital: sqlanon.Connection) -> None:
     with pytest.raises(PolicyError, match=r"Unknown option 'sensitiv' \(options: .*\)\. Did you mean 'sensitive'\?"):
-        sqlanon.anonymize(con, "people", quasi=["age"], sensitiv=["illness"])
+        sqlanon.anonymize(hospital, "people", quasi=["age"], sensitiv=["illness"])
     with pytest.raises(PolicyError, match=r"Unknown option 'sensitiv' .*Did you mean 'sensitive'\?"):
-        con.execute("create anonymized table pub as select age from people options (quasi = [age], sensitiv = [age])")
+        hospital.execute(
+            "create anonymized table pub as select age from people options (quasi = [age], sensitiv = [age])"
+        )
     with pytest.raises(duckdb.Error, match="sensitive := NULL"):
-        con.duckdb.execute("from anon.anonymize('people', quasi := ['age'], sensitiv := ['illness'])")
+        hospital.duckdb.execute("from anon.anonymize('people', quasi := ['age'], sensitiv := ['illness'])")
 
 
 @pytest.mark.parametrize("source", ["", "   ", "select", "select 1; drop table people", "drop table people", "from"])
-def test_a_source_that_is_no_query_and_no_table_is_refused(con: sqlanon.Connection, source: str) -> None:
-    before = everything(con)
+def test_a_source_that_is_no_query_and_no_table_is_refused(hospital: sqlanon.Connection, source: str) -> None:
+    before = everything(hospital)
     with pytest.raises(CatalogError):
-        sqlanon.anonymize(con, source, quasi=["age"], k=2)
+        sqlanon.anonymize(hospital, source, quasi=["age"], k=2)
     with pytest.raises(duckdb.Error) as caught:
-        con.duckdb.execute("from anon.anonymize($1, quasi := ['age'], k := 2)", [source]).fetchall()
+        hospital.duckdb.execute("from anon.anonymize($1, quasi := ['age'], k := 2)", [source]).fetchall()
     assert_reads_like_ours(str(caught.value), "source|does not exist")
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("source", [f"select nope from people where name = '{SECRET}'", "select * from people where"])
-def test_a_query_that_does_not_run_says_so_without_a_traceback(con: sqlanon.Connection, source: str) -> None:
+def test_a_query_that_does_not_run_says_so_without_a_traceback(hospital: sqlanon.Connection, source: str) -> None:
     with pytest.raises(CatalogError, match="The source query does not run") as caught:
-        sqlanon.anonymize(con, source, quasi=["age"], k=2)
+        sqlanon.anonymize(hospital, source, quasi=["age"], k=2)
     assert_reads_like_ours(str(caught.value), "does not run")
 
 
-def test_a_query_that_fails_on_a_persons_value_does_not_show_it(con: sqlanon.Connection) -> None:
-    before = everything(con)
+def test_a_query_that_fails_on_a_persons_value_does_not_show_it(hospital: sqlanon.Connection) -> None:
+    before = everything(hospital)
     with pytest.raises(SqlanonError) as caught:
-        sqlanon.anonymize(con, "select name::integer as age from people", quasi=["age"], k=2)
+        sqlanon.anonymize(hospital, "select name::integer as age from people", quasi=["age"], k=2)
     assert SECRET not in str(caught.value)
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
-def test_a_policy_without_quasi_says_what_is_missing(con: sqlanon.Connection) -> None:
+def test_a_policy_without_quasi_says_what_is_missing(hospital: sqlanon.Connection) -> None:
     with pytest.raises(PolicyError, match="quasi is missing"):
-        sqlanon.anonymize(con, "people", k=2)
+        sqlanon.anonymize(hospital, "people", k=2)
     with pytest.raises(duckdb.Error, match="quasi is missing"):
-        con.duckdb.execute("from anon.anonymize('people', k := 2)")
+        hospital.duckdb.execute("from anon.anonymize('people', k := 2)")
 
 
 def test_what_is_not_a_connection_is_refused() -> None:
@@ -275,13 +265,13 @@ def test_a_connection_without_sqlanon_says_how_to_load_it() -> None:
             sqlanon.anonymize(plain, "people", quasi=["age"], k=2)
 
 
-def test_a_hierarchy_that_is_no_tree_changes_nothing(con: sqlanon.Connection) -> None:
-    before = everything(con)
+def test_a_hierarchy_that_is_no_tree_changes_nothing(hospital: sqlanon.Connection) -> None:
+    before = everything(hospital)
     with pytest.raises(HierarchyError, match="two parents"):
-        sqlanon.create_hierarchy(con, "broken", rows=[("a", "b", "*"), ("a", "c", "*")])
+        sqlanon.create_hierarchy(hospital, "broken", rows=[("a", "b", "*"), ("a", "c", "*")])
     with pytest.raises(HierarchyError, match="2 tops"):
-        sqlanon.create_hierarchy(con, "names", rows=[("a", "b"), ("c", "d")], replace=True)
-    assert everything(con) == before
+        sqlanon.create_hierarchy(hospital, "names", rows=[("a", "b"), ("c", "d")], replace=True)
+    assert everything(hospital) == before
 
 
 @pytest.fixture
@@ -310,7 +300,7 @@ def test_a_read_only_database_can_be_anonymized_into_the_session(file: Path) -> 
         assert con.execute("select count(*) from anon.anonymize('people', quasi := ['age'], k := 3)").fetchall() == [
             (6,)
         ]
-        assert sqlanon.anonymize(con, "people", quasi=["age"], k=3).proof["k"] >= 3
+        assert sqlanon.anonymize(con, "people", quasi=["age"], k=3).proof.k >= 3
 
 
 def test_a_read_only_database_without_sqlanon_says_what_to_do(tmp_path: Path) -> None:
@@ -340,7 +330,7 @@ def test_a_table_dropped_in_the_same_transaction_is_an_error_in_words() -> None:
         with pytest.raises(CatalogError, match="'people' does not exist"):
             sqlanon.anonymize(con, "people", quasi=["age"], k=2)
         con.execute("rollback")
-        assert sqlanon.anonymize(con, "people", quasi=["age"], k=2).proof["rows"] == 6
+        assert sqlanon.anonymize(con, "people", quasi=["age"], k=2).proof.rows == 6
 
 
 def test_a_column_dropped_after_preparing_is_an_error_in_words() -> None:

@@ -5,7 +5,6 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,15 @@ from sqlanon.cli.commands.hierarchy import EXAMPLES
 from sqlanon.cli.completing import Completer
 from sqlanon.cli.main import COMMANDS, main, parser
 from sqlanon.policy.policy import Policy
-from sqlanon.progress import bars, run
+from sqlanon.progress import bars
+from sqlanon.progress.run import Run
 from sqlanon.reporting.outline import Outline
 
 
 @pytest.fixture
-def con() -> Iterator[sqlanon.Connection]:
-    with sqlanon.connect() as con:
-        samples.create(con.duckdb, "patients")
-        sqlanon.create_hierarchy(con, "zip", prefix=True, on="patients.zip")
-        yield con
+def hospital(connection: sqlanon.Connection, patients: None) -> sqlanon.Connection:
+    sqlanon.create_hierarchy(connection, "zip", prefix=True, on="patients.zip")
+    return connection
 
 
 @pytest.fixture
@@ -40,20 +38,20 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_release_shows_what_holds_and_nobodys_values(con: sqlanon.Connection) -> None:
-    release = sqlanon.anonymize(con, "patients", ["age", "sex"], 4, sensitive=["diagnosis"], method="kacpc")
+def test_a_release_shows_what_holds_and_nobodys_values(hospital: sqlanon.Connection) -> None:
+    release = sqlanon.anonymize(hospital, "patients", ["age", "sex"], 4, sensitive=["diagnosis"], method="kacpc")
     for shown in (repr(release), str(release), release._repr_html_()):
         assert "Every row is one of at least 4 that look the same in age and sex." in shown
         assert "no release with this k can lose less than" in shown
-        for name, diagnosis in con.duckdb.execute("select name, diagnosis from patients").fetchall():
+        for name, diagnosis in hospital.duckdb.execute("select name, diagnosis from patients").fetchall():
             assert name not in shown
             assert diagnosis not in shown
 
 
 def test_a_policy_shows_in_words_and_as_toml() -> None:
     policy = Policy(quasi=("age", "zip"), k=4, sensitive=("diagnosis",), l=2, hierarchies={"zip": "codes"})
-    assert "No value of diagnosis holds more than 1/2 of a class (l = 2)." in str(policy).splitlines()
-    assert "<li>Generalized along a hierarchy: zip by codes.</li>" in policy._repr_html_()
+    assert "No value of diagnosis takes more than 1/2 of a class (l = 2)." in str(policy).splitlines()
+    assert "<li>Generalized by a hierarchy: zip by codes.</li>" in policy._repr_html_()
     assert 'zip = "codes"' in policy._repr_html_().replace("&quot;", '"')
 
 
@@ -85,9 +83,9 @@ def test_a_policy_is_the_same_after_its_toml_is_read(
     assert Policy.from_toml(path) == policy
 
 
-def test_a_hierarchy_shows_as_a_tree(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "ward", rows=[("a", "x", "*"), ("b", "x", "*"), ("<c>", "y", "*")])
-    shown = sqlanon.show_hierarchy(con, "WARD")
+def test_a_hierarchy_shows_as_a_tree(hospital: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(hospital, "ward", rows=[("a", "x", "*"), ("b", "x", "*"), ("<c>", "y", "*")])
+    shown = sqlanon.show_hierarchy(hospital, "WARD")
     assert str(shown).splitlines() == [
         "ward: 3 leaves in 3 levels",
         "*  (3)",
@@ -100,7 +98,7 @@ def test_a_hierarchy_shows_as_a_tree(con: sqlanon.Connection) -> None:
     assert "&lt;c&gt;" in shown._repr_html_()
     assert shown._repr_html_().count("<ul>") == shown._repr_html_().count("</ul>") == 4
     with pytest.raises(sqlanon.SqlanonError, match="Did you mean 'ward'"):
-        sqlanon.show_hierarchy(con, "wart")
+        sqlanon.show_hierarchy(hospital, "wart")
 
 
 def test_of_many_leaves_some_are_shown() -> None:
@@ -110,22 +108,22 @@ def test_of_many_leaves_some_are_shown() -> None:
     assert shown[-1] == "└─ … and 88 more"
 
 
-def test_a_rule_says_what_it_is(con: sqlanon.Connection) -> None:
-    sqlanon.create_hierarchy(con, "age", intervals=[5, 10], below=20)
-    assert "the rule intervals" in str(sqlanon.show_hierarchy(con, "age"))
+def test_a_rule_says_what_it_is(hospital: sqlanon.Connection) -> None:
+    sqlanon.create_hierarchy(hospital, "age", intervals=[5, 10], below=20)
+    assert "the rule intervals" in str(sqlanon.show_hierarchy(hospital, "age"))
 
 
-def test_the_shell_completes_statements_tables_columns_and_macros(con: sqlanon.Connection) -> None:
-    words = Completer(con.duckdb).words
+def test_the_shell_completes_statements_tables_columns_and_macros(hospital: sqlanon.Connection) -> None:
+    words = Completer(hospital.duckdb).words
     assert words("patie") == ["patients"]
     assert words("diag") == ["diagnosis"]
     assert "anon.k_anonymity" in words("anon.k")
     assert words("ANONYM") == ["ANONYMIZED"]
     assert words("hierarch") == ["hierarchies", "hierarchy"]
-    con.execute('create table "odd name" as select 1 as x')
+    hospital.execute('create table "odd name" as select 1 as x')
     assert words("odd") == []
     assert words('"odd') == ['"odd name"']
-    completer = Completer(con.duckdb)
+    completer = Completer(hospital.duckdb)
     assert [completer.complete("patie", state) for state in range(2)] == ["patients", None]
 
 
@@ -178,8 +176,8 @@ def test_a_terminal_shows_the_loss_so_far_and_the_time_left(database: Path, tmp_
 def test_progress_is_quiet_where_nobody_looks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "QUIET_FOR", 0.0)
-    with bars.bar(), run.running("method") as report:
+    monkeypatch.setattr(bars, "QUIET_FOR", 0.0)
+    with bars.bar(), Run().core("method") as report:
         report(1, 2, loss=0.1)
     assert capsys.readouterr() == ("", "")
     assert not bars.is_notebook()
@@ -189,7 +187,8 @@ def test_a_notebook_shows_progress_and_displays(tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     source = (
-        "import sqlanon\nfrom sqlanon import samples, progress\nprogress.QUIET_FOR = 0\ncon = sqlanon.connect()\n"
+        "import sqlanon\nfrom sqlanon import samples\nfrom sqlanon.progress import bars\n"
+        "bars.QUIET_FOR = 0\ncon = sqlanon.connect()\n"
         "samples.create(con.duckdb, 'patients')\nsqlanon.anonymize(con, 'patients', ['age', 'sex'], 4, time_budget=1)"
     )
     told: list[str] = []

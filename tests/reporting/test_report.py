@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -11,13 +12,10 @@ from hypothesis import strategies as st
 
 import sqlanon
 from sqlanon import samples
-from sqlanon.catalog.catalog import anon_schema
-from sqlanon.catalog.hierarchies import hierarchies
+from sqlanon.catalog.catalog import Catalog
 from sqlanon.cli.main import main
-from sqlanon.comparison import charts
-from sqlanon.engine.names import resolve
+from sqlanon.drawing import theme
 from sqlanon.errors import BrokenPromiseError, SqlanonError
-from sqlanon.pipeline.attribute import attributes_of
 from sqlanon.policy.policy import Policy
 from sqlanon.reporting import figures
 from sqlanon.reporting.columns import Bars, column_of
@@ -27,14 +25,7 @@ from sqlanon.udfs.methods import METHODS
 
 QUASI = ["age", "zip", "sex"]
 
-
-@pytest.fixture
-def con() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
-    samples.create(con, "patients")
-    sqlanon.create_hierarchy(con, "zip", prefix=True)
-    return con
+pytestmark = pytest.mark.usefixtures("patients", "zip_prefixes")
 
 
 def public(con: duckdb.DuckDBPyConnection, **options: object) -> sqlanon.Release:
@@ -51,7 +42,7 @@ def test_the_report_is_one_small_file_that_names_what_holds(con: duckdb.DuckDBPy
     page = path.read_text(encoding="utf-8")
     text = text_of(page)
     assert "Every row is one of at least 4 that look the same in age, zip and sex." in text
-    assert "Also asked for, and kept: l = 2 in diagnosis." in text
+    assert "Also required, and satisfied: l = 2 in diagnosis." in text
     for title in ("What survived", "Who could be found again", "What this does not protect from", "The policy"):
         assert f"<h2>{title}</h2>" in page
     assert len(page) < 300_000
@@ -99,9 +90,9 @@ def test_a_source_that_is_not_as_it_was_is_not_shown(con: duckdb.DuckDBPyConnect
     con.execute("delete from patients where age < 30")
     changed = facts_of_release(release)
     assert (changed.columns, changed.curve, changed.rows_in) == ((), (), None)
-    assert "The source has other rows now" in html_page(changed)
+    assert "The source has changed since" in html_page(changed)
     con.execute("drop table patients")
-    assert "The source is no longer there" in html_page(facts_of_release(release))
+    assert "The source no longer exists" in html_page(facts_of_release(release))
 
 
 def test_a_source_that_is_a_query_is_not_told(con: duckdb.DuckDBPyConnection) -> None:
@@ -154,7 +145,7 @@ def test_nulls_dates_and_strange_names_are_shown(con: duckdb.DuckDBPyConnection)
 def test_a_table_that_breaks_its_promise_is_said_to(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     path = sqlanon.report(con, "patients", QUASI, tmp_path / "raw.html", 4, sensitive=["diagnosis"])
     text = text_of(path.read_text(encoding="utf-8"))
-    assert "This table does not keep what was asked: k is 1, asked was 4." in text
+    assert "This table does not satisfy what was required: k is 1, required was 4." in text
     assert "16 rows are in classes of fewer than 4." in text
     assert "Some released rows" not in text
     assert "FROM patients GROUP BY age, zip, sex" in text
@@ -190,13 +181,6 @@ def test_a_comparison_that_was_run_is_shown(con: duckdb.DuckDBPyConnection) -> N
     assert "From the stored comparison of 2 methods" in html_page(facts_of_release(release, curve=False))
 
 
-@pytest.fixture(scope="module")
-def shared() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    sqlanon.load(con)
-    return con
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     values=st.lists(st.one_of(st.none(), st.integers(-30, 300)), min_size=4, max_size=40),
@@ -211,9 +195,8 @@ def test_every_bar_of_the_source_holds_k_rows_or_none(
     con = shared
     kind = "varchar" if is_text else "integer"
     con.execute(f"create or replace table t as select unnest($1::integer[])::{kind} as q", [values])
-    source, anon = resolve(con, "t"), anon_schema(con)
-    (attribute,) = attributes_of(source, Policy(quasi=("q",)), hierarchies(con, anon), anon)
-    column = column_of(con, source, attribute, None, least)
+    reading = Catalog.of(con).read("t", Policy(quasi=("q",), k=least))
+    column = column_of(con, reading, reading.attributes[0], None)
     if column.bars is not None and column.bars.before is not None:
         known = [value for value in values if value is not None or is_text]
         for share in column.bars.before:
@@ -247,21 +230,29 @@ def test_without_matplotlib_the_error_says_what_to_install(
     con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def missing() -> None:
-        raise SqlanonError("Pictures need matplotlib: pip install 'sqlanon[report]'")
+        raise SqlanonError("Pictures need matplotlib: pip install matplotlib")
 
     release = public(con)
-    monkeypatch.setattr(charts, "require_matplotlib", missing)
-    with pytest.raises(SqlanonError, match=r"pip install 'sqlanon\[report\]'"):
+    monkeypatch.setattr(theme, "require_matplotlib", missing)
+    with pytest.raises(SqlanonError, match="pip install matplotlib"):
         release.report(tmp_path / "report.html")
 
 
-@pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    with sqlanon.connect(tmp_path / "hospital.duckdb") as con:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database that holds a release, and with one that was published: copy it, do not change it."""
+    folder = tmp_path_factory.mktemp("made")
+    with sqlanon.connect(folder / "hospital.duckdb") as con:
         samples.create(con.duckdb, "patients")
         public(con.duckdb)
-        public(con.duckdb, name=None).publish(tmp_path / "public.csv")
+        public(con.duckdb, name=None).publish(folder / "public.csv")
+    return folder
+
+
+@pytest.fixture
+def database(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "hospital.duckdb"
 
 
@@ -306,10 +297,10 @@ def test_people_are_counted_where_the_policy_counts_them(con: duckdb.DuckDBPyCon
     con.execute("insert into visits from visits")
     options = {"quasi": QUASI, "k": 4, "sensitive": ["diagnosis"], "entity": "who", "l": 1.5}
     hidden = facts_of_release(sqlanon.anonymize(con, "visits", **options), curve=False)
-    assert "every class had those of 4 or more" in hidden.notes[0]
+    assert "every class had at least 4 people" in hidden.notes[0]
     assert hidden.entity is None
     shown = facts_of_release(sqlanon.anonymize(con, "visits", unsafe_keep=["who"], name="v", **options), curve=False)
-    assert shown.claim.startswith("Every person is one of at least 4 who look the same")
+    assert shown.claim.startswith("Every row is one of those of at least 4 people that look the same")
     assert shown.sizes[0][0] == 4
     assert shown.risks["prosecutor_max"] == 0.25
     for proof in shown.proofs:

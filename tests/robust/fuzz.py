@@ -1,4 +1,4 @@
-"""Fuzz sqlanon: whatever is asked of whatever table, there is an answer or a SqlanonError, and no release breaks k.
+"""Fuzz sqlanon: whatever is required of whatever table, there is an answer or a SqlanonError, and no release breaks k.
 
 python tests/robust/fuzz.py --cases 20000 [--seed 0] [--family tables] [--case 17]
 
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from wild import ENDLESS, INJECTION, JUNK, NAMES, TAME, any_option, fitting, known_types
+from mutations import STATEMENTS, TOKENS, TOML, mutated
+from wild import ENDLESS, JUNK, NAMES, TAME, any_option, fitting, known_types
 
 import sqlanon
 from sqlanon.cli.commands.arguments import create_hierarchy
@@ -192,13 +193,13 @@ def _is_plain(value: Any) -> bool:
 
 
 def check_release(con: sqlanon.Connection, release: sqlanon.Release, size: int) -> None:
-    """Count the printed classes in Python; what the release says of itself is not believed."""
+    """Count the released classes in Python; what the release says of itself is not believed."""
     policy, method = release.policy, METHODS[release.policy.method]
     if policy.entity is None and release.verify() != release.proof:
         raise Wrong("verifying again finds something else")
     described = [row[0] for row in con.execute(f"describe from {release.table}").fetchall()]
     rows = con.execute(f"select columns(*)::varchar from {release.table}").fetchall()
-    left_out = release.proof.get("left_out", 0)
+    left_out = release.proof.left_out or 0
     if len(rows) != size - left_out:
         raise Wrong(f"{size} rows became {len(rows)}, and {left_out} are said to be left out")
     if not method.is_homogeneous or policy.population is not None:
@@ -268,54 +269,6 @@ def options(rng: random.Random, folder: Path) -> None:
         sqlanon.anonymize(connection(), "people", policy=policy)
 
 
-STATEMENTS = [
-    "CREATE ANONYMIZED VIEW pub AS SELECT age, zip, ill FROM people OPTIONS (k = 3, quasi = [age, zip], keep = [ill])",
-    'CREATE OR REPLACE ANONYMIZED TABLE "p u b" AS FROM people OPTIONS (k = 2, quasi = [age, zip], sensitive = [ill], '
-    "method = 'kacpc', ranges = 'snapped', grid = {age: 5}, hierarchies = MAP {'zip': 'prefixes'}, weights = {zip: 2})",
-    "DROP ANONYMIZED VIEW IF EXISTS pub",
-    "DROP ANONYMIZED TABLE pub",
-    "CREATE HIERARCHY h FROM TABLE people",
-    "CREATE OR REPLACE HIERARCHY h AS SELECT zip, '*' FROM people",
-    "CREATE HIERARCHY h USING INTERVALS (5, 10, 20) ANCHOR 0 BELOW 18 ABOVE 80 ON people.age",
-    "CREATE HIERARCHY h USING PREFIX ON people.zip",
-    "CREATE HIERARCHY h USING DATES",
-    "CREATE HIERARCHY h FLAT ON people.ill",
-    "CREATE HIERARCHY h FROM EDGES people",
-    "CREATE HIERARCHY h FROM 'no such file.csv'",
-    "DROP HIERARCHY IF EXISTS h",
-    "PUBLISH pub TO 'nowhere/out.csv' REPLACE",
-]
-WORDS = (
-    "CREATE OR REPLACE ANONYMIZED VIEW TABLE AS SELECT FROM OPTIONS DROP IF EXISTS HIERARCHY PUBLISH TO USING PREFIX "
-    "INTERVALS DATES FLAT ON EDGES ANCHOR BELOW ABOVE TRUE NULL MAP k quasi zip age people "
-    "( ) [ ] { } , ; = := : . - + * / $ ? @ # ' \" ` $$ $tag$ -- /* */ \\ 'a' \"b\" 1 -5 1e999 0x1F 1_000 "
-    "E'\\n' X'ff' U&'x'"
-)
-TOKENS = [*WORDS.split(), "9" * 400, "\x00", "\n", "é", "🦆", "\ud800", "\u202e", INJECTION]
-
-
-def mutated(rng: random.Random, text: str) -> str:
-    """The text with some of its words or characters dropped, doubled, swapped or replaced."""
-    for _ in range(rng.choice([0, 1, 1, 2, 3, 6])):
-        parts = list(text) if rng.random() < 0.4 else text.split(" ")
-        joint = "" if len(parts) == len(text) else " "
-        place = rng.randrange(len(parts)) if parts else 0
-        how = rng.randrange(5)
-        if how == 0 and parts:
-            del parts[place]
-        elif how == 1 and parts:
-            parts.insert(place, parts[rng.randrange(len(parts))])
-        elif how == 2 and parts:
-            other = rng.randrange(len(parts))
-            parts[place], parts[other] = parts[other], parts[place]
-        elif how == 3 and parts:
-            parts[place] = rng.choice(TOKENS)
-        else:
-            parts.insert(place, rng.choice(TOKENS))
-        text = joint.join(parts)
-    return text
-
-
 def statements(rng: random.Random, folder: Path) -> None:
     """A statement of ours, mutated, and run."""
     text = mutated(rng, rng.choice(STATEMENTS))
@@ -371,22 +324,6 @@ def hierarchies(rng: random.Random, folder: Path) -> None:
         con.execute("create table wild as select (i * 37 % 10000)::varchar as code from range(300) r(i)")
         release = sqlanon.anonymize(con, "wild", ["code"], 3, hierarchies={"code": "large"}, method="peel")
         check_release(con, release, 300)
-
-
-TOML = """source = "people"
-name = "pub"
-quasi = ["age", "zip"]
-sensitive = ["ill"]
-k = 3
-l = 1.5
-method = "kacpc"
-[weights]
-age = 2
-[hierarchies]
-zip = "zips"
-[hierarchy.zips]
-prefix = true
-"""
 
 
 def policies(rng: random.Random, folder: Path) -> None:

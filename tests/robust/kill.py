@@ -145,7 +145,7 @@ class Moment:
 
 
 def run(action: str, folder: Path, kill_after: float | None = None) -> float:
-    """Carry the action out in a child, killed after so many seconds if it is not done by then; how long it took."""
+    """Carry the action out in a child, killed after this many seconds if it is not done by then; how long it took."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["kill", "pyarrow", "pandas"])
     here, there = context.Pipe()

@@ -53,7 +53,7 @@ def assert_whole(con: sqlanon.Connection) -> None:
     stored = con.execute("select name, k, rows from anon.releases order by all").fetchall()
     assert len({name for name, _, _ in stored}) == len(stored)
     for name, k, rows in stored:
-        assert sqlanon.open_release(con, name).verify()["k"] >= k
+        assert sqlanon.open_release(con, name).verify().k >= k
         assert con.execute(f"select count(*) from {name}").fetchall() == [(rows,)]
     shown = con.execute(
         "select name from (select table_name as name from duckdb_tables() where schema_name = 'main' union all "
@@ -234,7 +234,7 @@ def test_two_processes_read_one_file_at_once(tmp_path: Path) -> None:
     with sqlanon.connect(path, read_only=True) as con:
         code = (
             f"import sqlanon; con = sqlanon.connect({str(path)!r}, read_only=True); "
-            "print(sqlanon.open_release(con, 'pub').verify()['k'] >= 5)"
+            "print(sqlanon.open_release(con, 'pub').verify().k >= 5)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG)
         assert (done.stdout, done.stderr) == ("True\n", "")

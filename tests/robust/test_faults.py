@@ -121,7 +121,7 @@ def test_too_little_memory_is_a_clear_error_and_nothing_is_lost(tmp_path: Path, 
         assert "\n" not in str(caught.value)
         assert con.execute("select name from anon.releases").fetchall() == [("old",)]
     with sqlanon.connect(path) as con:
-        assert sqlanon.open_release(con, "old").verify()["rows"] == 150_000
+        assert sqlanon.open_release(con, "old").verify().rows == 150_000
 
 
 def test_a_file_that_may_not_be_written_is_a_clear_error(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_file_of_another_kind_is_refused_and_stays_as_it_is(tmp_path: Path, co
     path = tmp_path / name
     path.write_bytes(content)
     for opening in (sqlanon.connect, sqlanon.open_readonly):
-        with pytest.raises(SqlanonError, match=rf"'.*{name}' (is no DuckDB database|cannot be opened)"):
+        with pytest.raises(SqlanonError, match=rf"'.*{name}' (is not a DuckDB database|cannot be opened)"):
             opening(path)
     assert path.read_bytes() == content
 
@@ -162,7 +162,7 @@ def test_a_file_of_another_kind_is_refused_and_stays_as_it_is(tmp_path: Path, co
 @pytest.mark.parametrize("path", ["no/such/folder/people.duckdb", "a\0b.duckdb", 5, None, b"people.duckdb"])
 def test_a_path_that_is_none_is_refused(tmp_path: Path, path: Any) -> None:
     where = tmp_path / path if isinstance(path, str) else path
-    with pytest.raises(CatalogError, match=r"cannot be opened|no path of a database"):
+    with pytest.raises(CatalogError, match=r"cannot be opened|not the path of a database"):
         sqlanon.connect(where)
     assert list(tmp_path.iterdir()) == []
 
@@ -177,7 +177,7 @@ CHANGES = {
     "alter table people drop age": (CatalogError, "Column 'age' is not in 'people'"),
     "alter table people rename age to years": (CatalogError, "Column 'age' is not in 'people'"),
     "alter table people drop illness": (CatalogError, "Column 'illness' is not in 'people'"),
-    "update people set age = null": (DataError, "Column 'age' holds only NULL"),
+    "update people set age = null": (DataError, "Column 'age' has only NULLs"),
     "delete from people": (DataError, "The source has no rows"),
     "drop table people": (CatalogError, "Table 'people' does not exist"),
     "drop table people; create view people as from nowhere.people": (CatalogError, ""),
@@ -214,13 +214,13 @@ def test_a_release_whose_table_was_changed_says_so_and_can_be_made_again(tmp_pat
         release = sqlanon.anonymize(con, "people", QUASI, 5, name="old", **OPTIONS)
         con.execute(change)
         for use in (release.verify, lambda: release.publish(tmp_path / "out.csv")):
-            with pytest.raises(CatalogError, match="Release 'old' is not as it was made"):
+            with pytest.raises(CatalogError, match="Release 'old' has changed since it was made"):
                 use()
         with pytest.raises(SqlanonError):
             release.df()
         assert list(tmp_path.iterdir()) == []
         sqlanon.anonymize(con, "people", QUASI, 5, name="old", replace=True, **OPTIONS)
-        assert sqlanon.open_release(con, "old").verify()["rows"] == 60
+        assert sqlanon.open_release(con, "old").verify().rows == 60
 
 
 UDF = "Python exception occurred while executing the UDF: "
@@ -230,7 +230,7 @@ NESTED = 'IO Error: x {"exception_type":"IO","exception_message":"No space left 
 @pytest.mark.parametrize(
     ("problem", "sentence"),
     [
-        (duckdb.FatalException("FATAL Error: database has been invalidated"), "The database must be opened again"),
+        (duckdb.FatalException("FATAL Error: database has been invalidated"), "Open the database again"),
         (duckdb.TransactionException("TransactionContext Error: Failed to commit: No space left"), "make room"),
         (duckdb.IOException(NESTED), "make room"),
         (duckdb.InvalidInputException(f"{UDF}MemoryError"), "memory_limit"),
@@ -244,5 +244,5 @@ def test_what_cannot_be_brought_about_here_has_its_sentence(problem: Exception, 
 
 
 def test_a_fault_of_our_own_is_not_hidden() -> None:
-    assert translated(duckdb.InvalidInputException(f"{UDF}KeyError")) is None
+    assert translated(duckdb.InvalidInputException(f"{UDF}FaultError: sqlanon fails with KeyError")) is None
     assert translated(duckdb.ParserException("Parser Error: syntax error")) is None

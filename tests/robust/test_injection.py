@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,14 @@ Everything = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def con() -> Iterator[sqlanon.Connection]:
-    with sqlanon.connect() as connection:
-        connection.execute("create table bystander as select 42 as answer")
-        connection.execute(
-            "create table people as select 20 + i % 9 as age, (i % 3)::varchar as ill from range(20) as r(i)"
-        )
-        yield connection
+def hospital(shared: duckdb.DuckDBPyConnection) -> sqlanon.Connection:
+    shared.execute("create table bystander as select 42 as answer")
+    shared.execute("create table people as select 20 + i % 9 as age, (i % 3)::varchar as ill from range(20) as r(i)")
+    return sqlanon.Connection(shared)
+
+
+KEPT = ("sqlanon_release", "release_history", "publications")
+"""What may grow: rows of releases without a name, and what is remembered of those that are gone or published."""
 
 
 def everything(con: sqlanon.Connection) -> Everything:
@@ -48,7 +48,7 @@ def everything(con: sqlanon.Connection) -> Everything:
         "select database_name, schema_name, table_name from duckdb_tables() union all "
         "select database_name, schema_name, view_name from duckdb_views() where not internal order by all"
     ).fetchall()
-    places = {".".join(map(quoted, place)) for place in found if not place[2].startswith("sqlanon_release")}
+    places = {".".join(map(quoted, place)) for place in found if not place[2].startswith(KEPT)}
     return {place: Counter(con.execute(f"select columns(*)::varchar from {place}").fetchall()) for place in places}
 
 
@@ -62,92 +62,92 @@ def shapes(option: str, payload: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("option", [*OPTIONS, *PARAMETERS])
-def test_no_option_carries_sql(con: sqlanon.Connection, option: str) -> None:
-    before = everything(con)
+def test_no_option_carries_sql(hospital: sqlanon.Connection, option: str) -> None:
+    before = everything(hospital)
     # Which text goes into which shape differs from option to option: all of all would take minutes.
     first = [*OPTIONS, *PARAMETERS].index(option)
     for number in range(len(shapes(option, ""))):
         value = shapes(option, PAYLOADS[(first + number) % len(PAYLOADS)])[number]
         asked = {"quasi": ["age"], "k": 2, "sensitive": ["ill"]} | {option: value}
         with pytest.raises(SqlanonError):
-            sqlanon.anonymize(con, "people", **asked)
+            sqlanon.anonymize(hospital, "people", **asked)
         given = ", ".join(f"{key} := {literal(item)}" for key, item in asked.items())
         with pytest.raises(duckdb.Error) as caught:
-            con.duckdb.execute(f"from anon.anonymize('people', {given})").fetchall()
+            hospital.duckdb.execute(f"from anon.anonymize('people', {given})").fetchall()
         assert "Python exception" not in str(caught.value)
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
-def test_no_name_of_an_option_carries_sql(con: sqlanon.Connection) -> None:
-    before = everything(con)
+def test_no_name_of_an_option_carries_sql(hospital: sqlanon.Connection) -> None:
+    before = everything(hospital)
     for payload in PAYLOADS:
         with pytest.raises(SqlanonError, match="Unknown option"):
-            sqlanon.anonymize(con, "people", ["age"], 2, **{payload: 1})
-    assert everything(con) == before
+            sqlanon.anonymize(hospital, "people", ["age"], 2, **{payload: 1})
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("payload", PAYLOADS[:4])
-def test_columns_tables_values_and_labels_of_any_text_are_text(con: sqlanon.Connection, payload: str) -> None:
-    before = everything(con)
+def test_columns_tables_values_and_labels_of_any_text_are_text(hospital: sqlanon.Connection, payload: str) -> None:
+    before = everything(hospital)
     table, column = quoted(f"{payload} t"), quoted(payload)
-    con.execute(f"create table {table} ({column} varchar, {quoted(payload + ' s')} varchar)")
-    con.executemany(f"insert into {table} values (?, ?)", [[f"{payload}{i % 4}", payload] for i in range(12)])
+    hospital.execute(f"create table {table} ({column} varchar, {quoted(payload + ' s')} varchar)")
+    hospital.executemany(f"insert into {table} values (?, ?)", [[f"{payload}{i % 4}", payload] for i in range(12)])
     leaves = [[f"{payload}{i}", f"{payload} up {i // 2}", f"{payload} top"] for i in range(4)]
-    sqlanon.create_hierarchy(con, payload, rows=leaves)
+    sqlanon.create_hierarchy(hospital, payload, rows=leaves)
     for kind in ("view", "table"):
         release = sqlanon.anonymize(
-            con, table, [payload], 4, sensitive=[payload + " s"], name=quoted(f"{payload} {kind}"), kind=kind,
+            hospital, table, [payload], 4, sensitive=[payload + " s"], name=quoted(f"{payload} {kind}"), kind=kind,
             hierarchies={payload: payload}, weights={payload: 2},
         )  # fmt: skip
         printed = {row[0] for row in release.relation().fetchall()}
         assert printed <= {label for leaf in leaves for label in leaf}
-        assert sqlanon.open_release(con, release.name or "").verify() == release.proof
-        assert sqlanon.check(con, quoted(f"{payload} {kind}"), [payload], 4).holds
-    assert len(con.execute("from anon.hierarchy_tree($1)", [payload]).fetchall()) == 7
+        assert sqlanon.open_release(hospital, release.name or "").verify() == release.proof
+        assert sqlanon.check(hospital, quoted(f"{payload} {kind}"), [payload], 4).holds
+    assert len(hospital.execute("from anon.hierarchy_tree($1)", [payload]).fetchall()) == 7
     if '"' not in payload or not duckdb.__version__.startswith("1."):  # whose query_table reads no name with a quote
-        assert len(con.execute("select * from anon.hierarchy_gaps($1, $2, $2)", [table, payload]).fetchall()) == 0
-        assert con.execute("select anon.k_anonymity($1, [$2])", [table, payload]).fetchall() == [(3,)]
-    sqlanon.risk(con, table, [payload])
-    sqlanon.detect(con, table)
+        assert len(hospital.execute("select * from anon.hierarchy_gaps($1, $2, $2)", [table, payload]).fetchall()) == 0
+        assert hospital.execute("select anon.k_anonymity($1, [$2])", [table, payload]).fetchall() == [(3,)]
+    sqlanon.risk(hospital, table, [payload])
+    sqlanon.detect(hospital, table)
     for kind in ("view", "table"):
-        sqlanon.drop_release(con, quoted(f"{payload} {kind}"))
-    sqlanon.drop_hierarchy(con, payload)
-    con.execute(f"drop table {table}")
-    assert everything(con) == before
+        sqlanon.drop_release(hospital, quoted(f"{payload} {kind}"))
+    sqlanon.drop_hierarchy(hospital, payload)
+    hospital.execute(f"drop table {table}")
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_names_that_are_not_there_are_refused_as_names(con: sqlanon.Connection, payload: str) -> None:
-    before = everything(con)
+def test_names_that_are_not_there_are_refused_as_names(hospital: sqlanon.Connection, payload: str) -> None:
+    before = everything(hospital)
     for use in (
-        lambda: sqlanon.anonymize(con, payload, ["age"], 2),
-        lambda: sqlanon.check(con, payload, ["age"], 2),
-        lambda: sqlanon.check(con, "people", [payload], 2),
-        lambda: sqlanon.risk(con, "people", [payload]),
-        lambda: sqlanon.risk(con, "people", ["age"], population=payload),
-        lambda: sqlanon.detect(con, payload),
-        lambda: sqlanon.attack(con, payload),
-        lambda: sqlanon.compare(con, "people", [payload], [2]),
-        lambda: sqlanon.open_release(con, payload),
-        lambda: sqlanon.drop_release(con, payload),
-        lambda: sqlanon.drop_hierarchy(con, payload),
-        lambda: sqlanon.create_hierarchy(con, "h", table=payload),
-        lambda: sqlanon.create_hierarchy(con, "h", edges=payload),
-        lambda: sqlanon.create_hierarchy(con, "h", query=payload),
-        lambda: sqlanon.create_hierarchy(con, "h", csv=payload),
-        lambda: sqlanon.create_hierarchy(con, "h", flat=True, on=payload),
-        lambda: sqlanon.create_hierarchy(con, "h", intervals=[payload]),
-        lambda: sqlanon.create_hierarchy(con, "h", intervals=[5], anchor=payload),
+        lambda: sqlanon.anonymize(hospital, payload, ["age"], 2),
+        lambda: sqlanon.check(hospital, payload, ["age"], 2),
+        lambda: sqlanon.check(hospital, "people", [payload], 2),
+        lambda: sqlanon.risk(hospital, "people", [payload]),
+        lambda: sqlanon.risk(hospital, "people", ["age"], population=payload),
+        lambda: sqlanon.detect(hospital, payload),
+        lambda: sqlanon.attack(hospital, payload),
+        lambda: sqlanon.compare(hospital, "people", [payload], [2]),
+        lambda: sqlanon.open_release(hospital, payload),
+        lambda: sqlanon.drop_release(hospital, payload),
+        lambda: sqlanon.drop_hierarchy(hospital, payload),
+        lambda: sqlanon.create_hierarchy(hospital, "h", table=payload),
+        lambda: sqlanon.create_hierarchy(hospital, "h", edges=payload),
+        lambda: sqlanon.create_hierarchy(hospital, "h", query=payload),
+        lambda: sqlanon.create_hierarchy(hospital, "h", csv=payload),
+        lambda: sqlanon.create_hierarchy(hospital, "h", flat=True, on=payload),
+        lambda: sqlanon.create_hierarchy(hospital, "h", intervals=[payload]),
+        lambda: sqlanon.create_hierarchy(hospital, "h", intervals=[5], anchor=payload),
     ):
         with pytest.raises(SqlanonError):
             use()
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("payload", PAYLOADS[:2])
-def test_macros_take_text_for_text(con: sqlanon.Connection, payload: str) -> None:
-    before = everything(con)
-    macros = con.execute(
+def test_macros_take_text_for_text(hospital: sqlanon.Connection, payload: str) -> None:
+    before = everything(hospital)
+    macros = hospital.execute(
         "select function_name, parameters, function_type from duckdb_functions() "
         "where schema_name = 'anon' and not internal order by all"
     ).fetchall()
@@ -158,28 +158,28 @@ def test_macros_take_text_for_text(con: sqlanon.Connection, payload: str) -> Non
             texts = [literal(payload if place == other else "people") for other in range(len(parameters))]
             for values in (texts, [f"[{text}]" if number == 1 else text for number, text in enumerate(texts)]):
                 try:
-                    con.duckdb.execute(f"{called}({', '.join(values)})").fetchall()
+                    hospital.duckdb.execute(f"{called}({', '.join(values)})").fetchall()
                 except duckdb.Error as problem:
                     told = str(problem)
                 else:
                     told = ""
                 assert "Python exception" not in told, (macro, told)
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
 @pytest.mark.parametrize("suffix", [".duckdb", ".parquet", ".csv"])
-def test_a_path_is_a_path(con: sqlanon.Connection, tmp_path: Path, suffix: str) -> None:
-    release = sqlanon.anonymize(con, "people", ["age"], 4, sensitive=["ill"], name="pub", replace=True)
-    before = everything(con)
+def test_a_path_is_a_path(hospital: sqlanon.Connection, tmp_path: Path, suffix: str) -> None:
+    release = sqlanon.anonymize(hospital, "people", ["age"], 4, sensitive=["ill"], name="pub", replace=True)
+    before = everything(hospital)
     for number, payload in enumerate(PAYLOADS):
         path = tmp_path / f"{payload.replace('/', '')}{suffix}"
         if number % 2:
             release.publish(path)
         else:
-            con.execute(f"publish pub to {literal(str(path))}")
+            hospital.execute(f"publish pub to {literal(str(path))}")
         assert path.is_file()
     assert len(list(tmp_path.iterdir())) == len(PAYLOADS)
-    assert everything(con) == before
+    assert everything(hospital) == before
 
 
 FIELDS = ("source", "name", "quasi", "sensitive", "method", "hierarchies", "hierarchy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,9 @@ AGES = [("[21-24]",), ("[21-24]",), ("[61-64]",), ("[61-64]",)]
 
 
 @pytest.fixture
-def con() -> Iterator[sqlanon.Connection]:
-    with sqlanon.connect() as connection:
-        connection.execute(PEOPLE)
-        yield connection
+def people(connection: sqlanon.Connection) -> sqlanon.Connection:
+    connection.execute(PEOPLE)
+    return connection
 
 
 def ages(con: sqlanon.Connection, release: str = "pub") -> list[Any]:
@@ -36,74 +34,74 @@ def tables(con: sqlanon.Connection) -> list[Any]:
     return rows
 
 
-def test_a_release_answers_with_its_proof(con: sqlanon.Connection) -> None:
-    con.execute(VIEW)
-    names = [column[0] for column in con.description]
-    (row,) = con.fetchall()
+def test_a_release_answers_with_its_proof(people: sqlanon.Connection) -> None:
+    people.execute(VIEW)
+    names = [column[0] for column in people.description]
+    (row,) = people.fetchall()
     answer = dict(zip(names, row, strict=True))
     assert list(answer) == ["release", "rows", "classes", "k", "l", "gcp"]
     assert (answer["release"], answer["rows"], answer["classes"], answer["k"]) == ("pub", 4, 2, 2)
     assert answer["l"] == {"ward": 1.0}
     assert 0 < answer["gcp"] < 1
-    assert ages(con) == AGES
+    assert ages(people) == AGES
 
 
-def test_a_table_is_a_table_and_a_view_a_view(con: sqlanon.Connection) -> None:
-    con.execute(VIEW)
-    con.execute(VIEW.replace("view pub", "table kept"))
+def test_a_table_is_a_table_and_a_view_a_view(people: sqlanon.Connection) -> None:
+    people.execute(VIEW)
+    people.execute(VIEW.replace("view pub", "table kept"))
     kinds = "select table_name, table_type from information_schema.tables where table_name in ('pub', 'kept')"
-    assert dict(con.execute(kinds).fetchall()) == {"pub": "VIEW", "kept": "BASE TABLE"}
-    assert ages(con, "kept") == AGES
+    assert dict(people.execute(kinds).fetchall()) == {"pub": "VIEW", "kept": "BASE TABLE"}
+    assert ages(people, "kept") == AGES
 
 
-def test_or_replace_replaces_a_release(con: sqlanon.Connection) -> None:
-    con.execute(VIEW)
-    with pytest.raises(CatalogError, match="'pub' exists already"):
-        con.execute(VIEW)
-    con.execute(VIEW.replace("create", "create or replace").replace("k = 2", "k = 4"))
-    assert ages(con) == [("[21-64]",)] * 4
+def test_or_replace_replaces_a_release(people: sqlanon.Connection) -> None:
+    people.execute(VIEW)
+    with pytest.raises(CatalogError, match="'pub' already exists"):
+        people.execute(VIEW)
+    people.execute(VIEW.replace("create", "create or replace").replace("k = 2", "k = 4"))
+    assert ages(people) == [("[21-64]",)] * 4
 
 
-def test_dropping_a_release_takes_all_of_it(con: sqlanon.Connection) -> None:
-    before = tables(con)
-    con.execute(VIEW)
-    assert con.execute("drop anonymized view PUB").fetchall() == [("PUB",)]
-    assert tables(con) == before
+def test_dropping_a_release_takes_all_of_it(people: sqlanon.Connection) -> None:
+    before = tables(people)
+    people.execute(VIEW)
+    assert people.execute("drop anonymized view PUB").fetchall() == [("PUB",)]
+    assert tables(people) == before
     with pytest.raises(CatalogError, match="Unknown release 'pub'"):
-        con.execute("drop anonymized view pub")
-    con.execute("drop anonymized view if exists pub")
+        people.execute("drop anonymized view pub")
+    people.execute("drop anonymized view if exists pub")
 
 
-def test_dropping_a_view_as_a_table_is_refused(con: sqlanon.Connection) -> None:
-    con.execute(VIEW)
+def test_dropping_a_view_as_a_table_is_refused(people: sqlanon.Connection) -> None:
+    people.execute(VIEW)
     with pytest.raises(CatalogError, match="'pub' is a view: DROP ANONYMIZED VIEW pub"):
-        con.execute("drop anonymized table pub")
-    assert ages(con) == AGES
+        people.execute("drop anonymized table pub")
+    assert ages(people) == AGES
 
 
 @pytest.mark.parametrize("name", ['a "b" c; drop', "größe 🦆", "it's", "a.b", "select"])
-def test_a_release_may_have_any_name(con: sqlanon.Connection, name: str) -> None:
-    before = tables(con)
+def test_a_release_may_have_any_name(people: sqlanon.Connection, name: str) -> None:
+    before = tables(people)
     quoted = '"' + name.replace('"', '""') + '"'
-    assert con.execute(VIEW.replace("pub", quoted)).fetchall()[0][1:4] == (4, 2, 2)
-    assert ages(con, quoted) == AGES
-    assert con.execute("select table_name from anon.releases").fetchall() == [(name,)]
-    con.execute(f"drop anonymized view {quoted}")
-    assert tables(con) == before
+    assert people.execute(VIEW.replace("pub", quoted)).fetchall()[0][1:4] == (4, 2, 2)
+    assert ages(people, quoted) == AGES
+    assert people.execute("select table_name from anon.releases").fetchall() == [(name,)]
+    people.execute(f"drop anonymized view {quoted}")
+    assert tables(people) == before
 
 
-def test_a_release_can_be_made_in_another_schema(con: sqlanon.Connection) -> None:
-    con.execute("create schema open")
-    con.execute(VIEW.replace("pub", "open.pub"))
-    assert ages(con, "open.pub") == AGES
-    con.execute("drop anonymized view open.pub")
+def test_a_release_can_be_made_in_another_schema(people: sqlanon.Connection) -> None:
+    people.execute("create schema open")
+    people.execute(VIEW.replace("pub", "open.pub"))
+    assert ages(people, "open.pub") == AGES
+    people.execute("drop anonymized view open.pub")
 
 
-def test_a_selected_column_without_a_role_is_refused_by_name(con: sqlanon.Connection) -> None:
-    before = tables(con)
+def test_a_selected_column_without_a_role_is_refused_by_name(people: sqlanon.Connection) -> None:
+    before = tables(people)
     with pytest.raises(PolicyError, match="'ward' selected without a role"):
-        con.execute("create anonymized view pub as from people options (quasi = [AGE], k = 2)")
-    assert tables(con) == before
+        people.execute("create anonymized view pub as from people options (quasi = [AGE], k = 2)")
+    assert tables(people) == before
 
 
 @pytest.mark.parametrize(
@@ -116,58 +114,58 @@ def test_a_selected_column_without_a_role_is_refused_by_name(con: sqlanon.Connec
         "table people",
     ],
 )
-def test_the_select_may_be_written_in_any_of_duckdbs_ways(con: sqlanon.Connection, select: str) -> None:
-    con.execute("alter table people drop ward")
-    con.execute(f"create anonymized view pub as {select} options (quasi = [age], k = 2)")
-    assert ages(con) == AGES
+def test_the_select_may_be_written_in_any_of_duckdbs_ways(people: sqlanon.Connection, select: str) -> None:
+    people.execute("alter table people drop ward")
+    people.execute(f"create anonymized view pub as {select} options (quasi = [age], k = 2)")
+    assert ages(people) == AGES
 
 
-def test_execute_runs_what_is_ours_and_fetches_its_answer(con: sqlanon.Connection) -> None:
-    assert con.execute("create hierarchy zip using prefix").fetchall() == [("zip", "prefix", None, None)]
-    assert con.execute("create or replace hierarchy zip using prefix").fetchone() == ("zip", "prefix", None, None)
+def test_execute_runs_what_is_ours_and_fetches_its_answer(people: sqlanon.Connection) -> None:
+    assert people.execute("create hierarchy zip using prefix").fetchall() == [("zip", "prefix", None, None)]
+    assert people.execute("create or replace hierarchy zip using prefix").fetchone() == ("zip", "prefix", None, None)
 
 
-def test_sql_returns_a_relation_for_ours_and_for_theirs(con: sqlanon.Connection) -> None:
-    made = con.sql("create hierarchy zip using prefix")
+def test_sql_returns_a_relation_for_ours_and_for_theirs(people: sqlanon.Connection) -> None:
+    made = people.sql("create hierarchy zip using prefix")
     assert made is not None
     assert made.columns == ["hierarchy", "kind", "height", "leaves"]
     assert made.fetchall() == [("zip", "prefix", None, None)]
-    plain = con.sql("select age from people", alias="p")
+    plain = people.sql("select age from people", alias="p")
     assert plain is not None
     assert plain.filter("p.age < 22").fetchall() == [(21,)]
 
 
-def test_query_is_sql(con: sqlanon.Connection) -> None:
-    relation = con.query(VIEW)
+def test_query_is_sql(people: sqlanon.Connection) -> None:
+    relation = people.query(VIEW)
     assert relation is not None
     assert relation.fetchall()[0][0] == "pub"
 
 
-def test_a_relation_of_a_release_can_be_queried_further(con: sqlanon.Connection) -> None:
-    relation = con.sql("create table seen (a int); " + VIEW)
+def test_a_relation_of_a_release_can_be_queried_further(people: sqlanon.Connection) -> None:
+    relation = people.sql("create table seen (a int); " + VIEW)
     assert relation is not None
     assert relation.project("rows + 1 as more").fetchall() == [(5,)]
 
 
-def test_parameters_are_bound_in_plain_sql(con: sqlanon.Connection) -> None:
-    assert con.execute("select age from people where age > ? order by age", [60]).fetchall() == [(61,), (64,)]
-    assert con.execute("select $a + 1 as hierarchy", {"a": 1}).fetchall() == [(2,)]
-    relation = con.sql("select ? as anonymized", params=[7])
+def test_parameters_are_bound_in_plain_sql(people: sqlanon.Connection) -> None:
+    assert people.execute("select age from people where age > ? order by age", [60]).fetchall() == [(61,), (64,)]
+    assert people.execute("select $a + 1 as hierarchy", {"a": 1}).fetchall() == [(2,)]
+    relation = people.sql("select ? as anonymized", params=[7])
     assert relation is not None
     assert relation.fetchall() == [(7,)]
 
 
 @pytest.mark.parametrize("parameters", [[2], {"k": 2}])
-def test_parameters_are_refused_in_ours(con: sqlanon.Connection, parameters: Any) -> None:
-    before = tables(con)
+def test_parameters_are_refused_in_ours(people: sqlanon.Connection, parameters: Any) -> None:
+    before = tables(people)
     with pytest.raises(SqlanonError, match="take no parameters"):
-        con.execute(VIEW, parameters)
+        people.execute(VIEW, parameters)
     with pytest.raises(SqlanonError, match="take no parameters"):
-        con.sql(VIEW, params=parameters)
-    assert tables(con) == before
+        people.sql(VIEW, params=parameters)
+    assert tables(people) == before
 
 
-def test_a_script_runs_in_order_and_answers_for_its_last(con: sqlanon.Connection) -> None:
+def test_a_script_runs_in_order_and_answers_for_its_last(people: sqlanon.Connection) -> None:
     script = f"""
         -- hierarchy first; then the release
         create hierarchy age using intervals (10);
@@ -175,63 +173,63 @@ def test_a_script_runs_in_order_and_answers_for_its_last(con: sqlanon.Connection
         {VIEW};
         select distinct age from pub order by age;
     """
-    assert con.execute(script).fetchall() == [("[20-29]",), ("[60-69]",)]
-    assert con.execute("select count(*) from people where ward like '%;%'").fetchall() == [(2,)]
+    assert people.execute(script).fetchall() == [("[20-29]",), ("[60-69]",)]
+    assert people.execute("select count(*) from people where ward like '%;%'").fetchall() == [(2,)]
 
 
-def test_a_script_stops_at_its_first_error(con: sqlanon.Connection) -> None:
+def test_a_script_stops_at_its_first_error(people: sqlanon.Connection) -> None:
     with pytest.raises(duckdb.CatalogException):
-        con.execute("create hierarchy a using prefix; select * from nowhere; create hierarchy b using prefix")
-    assert con.execute("select name from anon.hierarchies").fetchall() == [("a",)]
+        people.execute("create hierarchy a using prefix; select * from nowhere; create hierarchy b using prefix")
+    assert people.execute("select name from anon.hierarchies").fetchall() == [("a",)]
 
 
-def test_a_script_with_a_statement_that_does_not_parse_runs_nothing(con: sqlanon.Connection) -> None:
+def test_a_script_with_a_statement_that_does_not_parse_runs_nothing(people: sqlanon.Connection) -> None:
     with pytest.raises(StatementError, match="line 2, column 20"):
-        con.execute("create hierarchy a using prefix;\ncreate hierarchy b form 'x.csv'")
-    assert con.execute("select name from anon.hierarchies").fetchall() == []
+        people.execute("create hierarchy a using prefix;\ncreate hierarchy b form 'x.csv'")
+    assert people.execute("select name from anon.hierarchies").fetchall() == []
 
 
-def test_statements_join_the_callers_transaction(con: sqlanon.Connection) -> None:
-    before = tables(con)
-    con.execute("begin; insert into people values (22, 'c'); create hierarchy age using intervals (10)")
-    con.execute(VIEW)
-    assert ages(con) == [("[20-29]",)] * 3 + [("[60-69]",)] * 2
-    con.execute("rollback")
-    assert tables(con) == before
-    assert con.execute("select count(*) from anon.hierarchies").fetchall() == [(0,)]
+def test_statements_join_the_callers_transaction(people: sqlanon.Connection) -> None:
+    before = tables(people)
+    people.execute("begin; insert into people values (22, 'c'); create hierarchy age using intervals (10)")
+    people.execute(VIEW)
+    assert ages(people) == [("[20-29]",)] * 3 + [("[60-69]",)] * 2
+    people.execute("rollback")
+    assert tables(people) == before
+    assert people.execute("select count(*) from anon.hierarchies").fetchall() == [(0,)]
 
 
-def test_a_failed_replace_in_the_callers_transaction_keeps_the_release(con: sqlanon.Connection) -> None:
-    con.execute(VIEW)
-    con.execute("begin")
+def test_a_failed_replace_in_the_callers_transaction_keeps_the_release(people: sqlanon.Connection) -> None:
+    people.execute(VIEW)
+    people.execute("begin")
     with pytest.raises(SqlanonError, match="'nope'"):
-        sqlanon.anonymize(con, "people", quasi=["age", "nope"], k=2, name="pub", kind="view", replace=True)
-    con.execute("commit")
-    assert ages(con) == AGES
+        sqlanon.anonymize(people, "people", quasi=["age", "nope"], k=2, name="pub", kind="view", replace=True)
+    people.execute("commit")
+    assert ages(people) == AGES
 
 
-def test_a_failed_release_leaves_no_temporary_tables_in_the_callers_transaction(con: sqlanon.Connection) -> None:
-    before = tables(con)
-    con.execute("begin")
+def test_a_failed_release_leaves_no_temporary_tables_in_the_callers_transaction(people: sqlanon.Connection) -> None:
+    before = tables(people)
+    people.execute("begin")
     with pytest.raises(SqlanonError, match="'nope'"):
-        sqlanon.anonymize(con, "select age from people", quasi="nope", k=2)
-    con.execute("commit")
-    assert tables(con) == before
+        sqlanon.anonymize(people, "select age from people", quasi="nope", k=2)
+    people.execute("commit")
+    assert tables(people) == before
 
 
-def test_a_refused_statement_leaves_the_connection_usable(con: sqlanon.Connection) -> None:
+def test_a_refused_statement_leaves_the_connection_usable(people: sqlanon.Connection) -> None:
     with pytest.raises(SqlanonError):
-        con.execute(VIEW.replace("k = 2", "k = 5"))
-    assert con.execute("select 1").fetchall() == [(1,)]
-    con.execute(VIEW)
-    assert ages(con) == AGES
+        people.execute(VIEW.replace("k = 2", "k = 5"))
+    assert people.execute("select 1").fetchall() == [(1,)]
+    people.execute(VIEW)
+    assert ages(people) == AGES
 
 
-def test_a_cursor_understands_the_statements(con: sqlanon.Connection) -> None:
-    with con.cursor() as cursor:
+def test_a_cursor_understands_the_statements(people: sqlanon.Connection) -> None:
+    with people.cursor() as cursor:
         cursor.execute(VIEW)
         assert sorted(cursor.execute("from anon.anonymize('people', quasi := ['age'], k := 2)").fetchall()) == AGES
-    assert ages(con) == AGES
+    assert ages(people) == AGES
 
 
 def test_a_cursor_serves_when_nobody_holds_the_connection_it_came_from() -> None:
@@ -251,36 +249,36 @@ def test_leaving_the_context_closes_the_connection_also_after_an_error() -> None
         con.execute("select 1")
 
 
-def test_duckdbs_own_attributes_are_there(con: sqlanon.Connection) -> None:
-    assert con.table("people").aggregate("count(*)").fetchall() == [(4,)]
-    con.executemany("insert into people values (?, ?)", [(30, "a"), (31, "a")])
-    con.execute("select age from people order by age")
-    assert con.description[0][0] == "age"
-    assert con.fetchone() == (21,)
-    assert con.fetchmany(2) == [(24,), (30,)]
-    assert con.execute("select 1 as a").df().to_dict("list") == {"a": [1]}
-    assert isinstance(con.duckdb, duckdb.DuckDBPyConnection)
+def test_duckdbs_own_attributes_are_there(people: sqlanon.Connection) -> None:
+    assert people.table("people").aggregate("count(*)").fetchall() == [(4,)]
+    people.executemany("insert into people values (?, ?)", [(30, "a"), (31, "a")])
+    people.execute("select age from people order by age")
+    assert people.description[0][0] == "age"
+    assert people.fetchone() == (21,)
+    assert people.fetchmany(2) == [(24,), (30,)]
+    assert people.execute("select 1 as a").df().to_dict("list") == {"a": [1]}
+    assert isinstance(people.duckdb, duckdb.DuckDBPyConnection)
 
 
-def test_what_returns_the_connection_returns_ours(con: sqlanon.Connection) -> None:
-    assert con.execute("select 1") is con
-    con.begin().execute("create hierarchy a using prefix").commit().execute("create hierarchy b using prefix")
-    con.executemany("insert into people values (?, ?)", [(1, "a")]).execute("create hierarchy c using prefix")
-    assert con.execute("select name from anon.hierarchies order by name").fetchall() == [("a",), ("b",), ("c",)]
+def test_what_returns_the_connection_returns_ours(people: sqlanon.Connection) -> None:
+    assert people.execute("select 1") is people
+    people.begin().execute("create hierarchy a using prefix").commit().execute("create hierarchy b using prefix")
+    people.executemany("insert into people values (?, ?)", [(1, "a")]).execute("create hierarchy c using prefix")
+    assert people.execute("select name from anon.hierarchies order by name").fetchall() == [("a",), ("b",), ("c",)]
 
 
-def test_an_unknown_attribute_is_an_attribute_error(con: sqlanon.Connection) -> None:
+def test_an_unknown_attribute_is_an_attribute_error(people: sqlanon.Connection) -> None:
     with pytest.raises(AttributeError, match="no_such_thing"):
-        con.no_such_thing  # noqa: B018
+        people.no_such_thing  # noqa: B018
 
 
-def test_prepared_statements_pass_through(con: sqlanon.Connection) -> None:
-    (statement,) = con.extract_statements("select ? + 1")
-    assert con.execute(statement, [1]).fetchall() == [(2,)]
+def test_prepared_statements_pass_through(people: sqlanon.Connection) -> None:
+    (statement,) = people.extract_statements("select ? + 1")
+    assert people.execute(statement, [1]).fetchall() == [(2,)]
 
 
-def test_python_functions_take_the_connection_or_duckdbs(con: sqlanon.Connection) -> None:
-    for given in (con, con.duckdb):
+def test_python_functions_take_the_connection_or_duckdbs(people: sqlanon.Connection) -> None:
+    for given in (people, people.duckdb):
         assert sorted(sqlanon.anonymize(given, "people", quasi="age", k=2).relation().fetchall()) == AGES
 
 

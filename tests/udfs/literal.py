@@ -31,7 +31,8 @@ def as_dicts(groups: Groups) -> tuple[list[dict[int, int]], dict[int, int]]:
 
 
 def closure(problem: Problem, rows: list[int]) -> tuple[Node, ...]:
-    """The closest common generalisation of some rows (003, Definition 8), which are given by their tuples."""
+    """The closest common generalization of some rows (Li et al. 2006, Definition 8), which are given by their
+    tuples."""
     values = [problem.ranks[row].tolist() for row in rows]
     ranges = [(min(column), max(column)) for column in zip(*values, strict=True)]
     return tuple(cover(a, lo, hi) for a, (lo, hi) in zip(problem.attributes, ranges, strict=True))
@@ -53,7 +54,7 @@ def unit(attribute: Attribute) -> list[float]:
 
 
 def whd(height: int, beta: float, p: int, q: int) -> float:
-    """003, Definition 5: the distance from level p up to level q; the root has level 1."""
+    """Li et al. 2006, Definition 5: the distance from level p up to level q; the root has level 1."""
     weights = {j: 1 / (j - 1) ** beta for j in range(2, height + 1)}
     return sum(weights[j] for j in range(q + 1, p + 1)) / sum(weights.values()) if weights else 0.0
 
@@ -77,13 +78,13 @@ def range_distortion(attribute: Attribute, weight: float, node: Node) -> float:
 
 
 def distortion(problem: Problem, beta: float, value: tuple[Node, ...], general: tuple[Node, ...]) -> float:
-    """003, Definition 6: of a tuple."""
+    """Li et al. 2006, Definition 6: of a tuple."""
     columns = zip(problem.attributes, problem.weights.tolist(), value, general, strict=True)
     return sum(cell_distortion(attribute, weight, beta, v, g) for attribute, weight, v, g in columns)
 
 
 def table_distortion(problem: Problem, beta: float, groups: Groups) -> float:
-    """003, Definition 7, of a table without suppressed rows."""
+    """Li et al. 2006, Definition 7, of a table without suppressed rows."""
     return sum(
         rows * distortion(problem, beta, closure(problem, [t]), closure(problem, list(group)))
         for group in as_dicts(groups)[0]
@@ -94,7 +95,7 @@ def table_distortion(problem: Problem, beta: float, groups: Groups) -> float:
 def class_distance(
     problem: Problem, beta: float, one: tuple[Node, ...], n1: int, other: tuple[Node, ...], n2: int
 ) -> float:
-    """003, Definition 10."""
+    """Li et al. 2006, Definition 10."""
     both = tuple(
         cover(attribute, min(a[0], b[0]), max(a[1], b[1]))
         for attribute, a, b in zip(problem.attributes, one, other, strict=True)
@@ -105,7 +106,7 @@ def class_distance(
 def kaca(
     problem: Problem, k: int, rng: np.random.Generator, beta: float, threshold: float | None
 ) -> tuple[list[dict[int, int]], dict[int, int]]:
-    """003, Algorithm 1. A class is a list of its rows, each given by its tuple; no class is None."""
+    """Li et al. 2006, Algorithm 1. A class is a list of its rows, each given by its tuple; no class is None."""
     classes: list[list[int] | None] = [[t] * count for t, count in enumerate(problem.counts.tolist())]
     suppressed: dict[int, list[int]] = {}
 
@@ -155,7 +156,7 @@ def kaca(
 
 
 def dist_c(tree: Tree, one: int, other: int) -> float:
-    """004, equations (4) and (5), between two leaves."""
+    """Wang et al. 2022, equations (4) and (5), between two leaves."""
     lo, hi, level = cover(tree, min(one, other), max(one, other))
     height, share = level + 1, (hi - lo + 1) / tree.leaves
 
@@ -167,7 +168,7 @@ def dist_c(tree: Tree, one: int, other: int) -> float:
 
 
 def dist_n(attribute: Attribute, one: int, other: int) -> float:
-    """004, equation (3)."""
+    """Wang et al. 2022, equation (3)."""
     a, b = unit(attribute)[one], unit(attribute)[other]
     if math.isnan(a) or math.isnan(b):
         return float(one != other)
@@ -175,7 +176,7 @@ def dist_n(attribute: Attribute, one: int, other: int) -> float:
 
 
 def dist_r(problem: Problem, one: list[int], other: list[int]) -> float:
-    """004, equation (6), between two tuples of ranks."""
+    """Wang et al. 2022, equation (6), between two tuples of ranks."""
     return sum(
         grain(weight * (dist_c if isinstance(attribute, Tree) else dist_n)(attribute, a, b))
         for attribute, weight, a, b in zip(problem.attributes, problem.weights.tolist(), one, other, strict=True)
@@ -183,7 +184,7 @@ def dist_r(problem: Problem, one: list[int], other: list[int]) -> float:
 
 
 def kacpc(problem: Problem, k: int) -> list[dict[int, int]]:
-    """004, Algorithm 1, on rows that are given by their tuples."""
+    """Wang et al. 2022, Algorithm 1, on rows that are given by their tuples."""
     ranks = problem.ranks.tolist()
     dist = [[dist_r(problem, one, other) for other in ranks] for one in ranks]
     unassigned = [t for t, count in enumerate(problem.counts.tolist()) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""CB as paper 000 tells it: row by row, with no arrays. Slow, and meant to be obviously right.
+"""CB as He et al. 2012 describe it: row by row, with no arrays. Slow, and meant to be obviously right.
 
 It takes the decisions that the core's docstring names, draws the same random numbers, and rounds the share of every
 attribute in a loss to the same grain, so that ties are ties in both.
@@ -109,7 +109,7 @@ class Literal:
         return min(copies, key=summed)
 
     def best(self, rows: Rows, draws: list[list[float]], tries: int, centre: str | None) -> tuple[Rows, Rows] | None:
-        """The best l-diverse one of some cuts: restarts if there are no centres, or else rounds."""
+        """The best l-diverse one of some cuts: restarts if there are no centers, or else rounds."""
         least, found = math.inf, None
         parts: tuple[Rows, Rows] | None = None
         for i in range(tries):

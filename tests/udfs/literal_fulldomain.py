@@ -12,11 +12,11 @@ import numpy as np
 from sqlanon.udfs.problem import Attribute, Problem, Tree
 
 Box = tuple[int, int]
-"""What a value is printed as: from which rank to which."""
+"""What a value is released as: from which rank to which."""
 
 
 def levels(attribute: Attribute) -> list[list[Box]]:
-    """What each rank is printed as at every level; a level that prints the same as the one below is none."""
+    """What each rank is released as at every level; a level that prints the same as the one below is none."""
     if isinstance(attribute, Tree):
         nodes = list(zip(attribute.lo.tolist(), attribute.hi.tolist(), attribute.level.tolist(), strict=True))
 
@@ -50,7 +50,7 @@ def boxes(names: list[object]) -> list[Box]:
 
 
 def cell_loss(attribute: Attribute, box: Box) -> float:
-    """NCP (paper 000) of what is printed."""
+    """NCP (He et al. 2012) of what is released."""
     lo, hi = box
     if isinstance(attribute, Tree):
         return 0.0 if lo == hi else (hi - lo + 1) / attribute.leaves
@@ -72,7 +72,7 @@ class Table:
         return tuple(printed[v][rank] for printed, v, rank in zip(self.levels, node, ranks, strict=True))
 
     def classes(self, node: tuple[int, ...]) -> list[list[int]]:
-        """The rows that are printed alike, in the order of what is printed."""
+        """The rows that are released alike, in the order of what is released."""
         found = defaultdict(list)
         for row in self.rows:
             found[self.printed(node, row)].append(row)
@@ -88,7 +88,7 @@ class Table:
         return all(max(Counter(values).values()) * self.problem.l <= len(rows) + 1e-9 for values in columns)
 
     def suppressed(self, node: tuple[int, ...]) -> list[int]:
-        """The rows of all classes that may not be printed."""
+        """The rows of all classes that may not be released."""
         return [row for rows in self.classes(node) if not self.is_group(rows) for row in rows]
 
     def is_legal(self, suppressed: list[int], limit: float) -> bool:

@@ -36,7 +36,7 @@ def as_members(clusters: list[list[int]]) -> list[Members]:
 
 
 def ncp(attribute: Attribute, lo: int, hi: int) -> float:
-    """000: the loss of a cell that covers lo to hi."""
+    """He et al. 2012: the loss of a cell that covers lo to hi."""
     if lo == hi:
         return 0.0
     if isinstance(attribute, Tree):
@@ -100,7 +100,7 @@ def gaacp(problem: Problem, k: int, rng: np.random.Generator) -> list[Members]:
 
 
 def ikac(problem: Problem, k: int, rng: np.random.Generator) -> list[Members]:
-    """Zheng et al., as 004 tells it."""
+    """Zheng et al., as Wang et al. 2022 describe it."""
     every = range(len(problem.counts))
     distance = [[loss(problem, [one, other]) for other in every] for one in every]
     left, centres, clusters = all_rows(problem), [], []
@@ -120,7 +120,7 @@ def ikac(problem: Problem, k: int, rng: np.random.Generator) -> list[Members]:
 
 
 def centre_distance(problem: Problem, t: int, rows: list[int]) -> float:
-    """From a row to the centre of a cluster: the mean of numbers, the closest common node of categories."""
+    """From a row to the center of a cluster: the mean of numbers, the closest common node of categories."""
     total = 0.0
     columns = zip(problem.attributes, problem.weights.tolist(), closure(problem, rows), strict=True)
     for j, (attribute, weight, node) in enumerate(columns):

@@ -1,4 +1,5 @@
-"""Sequential clustering as paper 002 tells it: row by row, every cost from its definition. Slow, meant to be obvious.
+"""Sequential clustering as Goldberger & Tassa 2010 describe it: row by row, every cost from its definition. Slow, meant
+to be obvious.
 
 It takes the decisions that the core's docstring names and draws from the generator in the same order, so that it must
 come to the same groups.
@@ -122,7 +123,7 @@ def sequential(
     start: str,
     ending: str,
 ) -> list[Rows]:
-    """Algorithm 2, which is Algorithm 1 where no l is asked for."""
+    """Algorithm 2, which is Algorithm 1 where no l is required."""
     everyone = measure.everyone
     parts = max(1, len(everyone) // max(2, math.floor(first_share * k)))
     clusters = split(problem, everyone, parts, rng)

@@ -1,4 +1,4 @@
-"""WF-C-means as paper 001 tells it: row by row, with no arrays. Slow, and meant to be obviously right.
+"""WF-C-means as Chiu & Tsai 2007 describe it: row by row, with no arrays. Slow, and meant to be obviously right.
 
 It takes the decisions that the core's docstring names. Raw numbers are used as they are here, where the core scales
 them and weighs them instead.

@@ -1,20 +1,15 @@
-"""The loss on the Adult table, against literal implementations of the papers (../shared/ALGORITHMS.md)."""
+"""The loss on the Adult table, against literal implementations of the papers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from adult import DATA, adult, with_age_as_tree
+from adult import needs_data, with_age_as_tree
 
 from sqlanon.udfs.methods import kaca, kacpc
-from sqlanon.udfs.problem import Problem, gcp
+from sqlanon.udfs.problem import gcp
 
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
-
-
-@pytest.fixture(scope="module")
-def table() -> Problem:
-    return adult()
+pytestmark = needs_data
 
 
 def quiet(done: int, total: int, **facts: float) -> None:

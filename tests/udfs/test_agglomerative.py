@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import as_dicts
@@ -28,7 +28,7 @@ def run(table: Problem, k: int, cost: str = "ncp") -> Groups:
 
 
 def on_a_line(*values: float, counts: list[int] | None = None) -> Problem:
-    """A row for each value, or so many."""
+    """A row for each value, or this many."""
     ranks = np.arange(len(values)).reshape(-1, 1)
     return Problem(ranks, np.array(counts or [1] * len(values)), (Numbers(np.array(values)),), np.ones(1))
 
@@ -81,7 +81,7 @@ def test_the_rate_of_two_nodes_is_that_of_their_common_range(cost, rng):
         assert nodes.joint(one, one).tolist() == expected[one:].tolist()
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 @pytest.mark.parametrize(("k", "sequential"), [(10, 0.0361), (50, 0.0991)])
 def test_adult_loses_almost_what_sequential_clustering_does(k, sequential):
     """Section 8: "it issued results almost identical to those of the sequential algorithm"."""

@@ -101,7 +101,7 @@ def test_who_is_with_whom_is_drawn_at_random():
 
 
 def test_an_illegal_l_is_refused_with_the_largest_legal_one():
-    with pytest.raises(DataError, match=r"l = 3 is illegal .* the largest legal one, .* is 2\.5"):
+    with pytest.raises(DataError, match=r"l = 3 is impossible .* only reaches 2\.5"):
         run(table([0, 0, 1, 2, 3], 3), 2)
 
 

@@ -7,7 +7,6 @@ from itertools import count
 import duckdb
 import numpy as np
 import pytest
-from adult import DATA, adult
 from problems import random_problem
 
 from sqlanon import samples
@@ -21,13 +20,6 @@ FINEST_ARX = {5: 0.0241, 10: 0.0386, 50: 0.0936, 100: 0.1299}
 
 def run(table: Problem, k: int, **parameters: object) -> Groups:
     return auto.cluster(table, k, np.random.default_rng(0), lambda done, total, **facts: None, **parameters)
-
-
-@pytest.fixture(scope="module")
-def table() -> Problem:
-    if not DATA.exists():
-        pytest.skip("../shared/data is not here")
-    return adult()
 
 
 @pytest.mark.parametrize("k", FINEST_ARX)

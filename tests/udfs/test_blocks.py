@@ -24,7 +24,7 @@ def quiet(done: int, total: int, **facts: float) -> None:
 
 def work_of(name: str, k: int) -> blocks.Work:
     method = METHODS[name]
-    return lambda problem, rng, progress, part: method.cluster(problem, k, rng, progress, **method.check({}))
+    return lambda problem, rng, progress, part, share: method.cluster(problem, k, rng, progress, **method.check({}))
 
 
 def line(count: int, spread: float = 1.0) -> Problem:
@@ -43,7 +43,9 @@ def with_codes(problem: Problem, rng: np.random.Generator, values: int, l: float
 @given(problem=st.builds(random_problem, generators), size=st.integers(1, 12), seed=st.none() | st.integers(0, 9))
 def test_a_cut_gives_every_tuple_one_part(problem, size, seed):
     rng = None if seed is None else np.random.default_rng(seed)
-    parts = blocks.cut(problem, np.ones(len(problem.counts)), size, lambda part: True, rng)
+    parts = blocks.blocks_of(
+        blocks.cut(problem, np.ones(len(problem.counts)), size, lambda part: True, rng), problem.ranks
+    )
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(problem.counts)))
     assert max(map(len, parts)) <= size  # tuples are distinct, so some attribute always parts them
 
@@ -53,7 +55,7 @@ def test_a_cut_gives_every_tuple_one_part(problem, size, seed):
 def test_a_part_has_whole_children_of_its_closest_common_node(tree, size):
     ranks = np.arange(tree.leaves)
     problem = Problem(ranks.reshape(-1, 1), np.ones(len(ranks), dtype=np.int64), (tree,), np.ones(1))
-    for part in blocks.cut(problem, np.ones(len(ranks)), size, lambda part: True):
+    for part in blocks.blocks_of(blocks.cut(problem, np.ones(len(ranks)), size, lambda part: True), problem.ranks):
         if len(part) == 1:
             continue
         node = tree.common(ranks[part.min()], ranks[part.max()])
@@ -65,7 +67,9 @@ def test_a_part_has_whole_children_of_its_closest_common_node(tree, size):
 @given(case=solvable, size=st.integers(1, 12))
 def test_blocks_have_k_rows(case, size):
     problem, k = case
-    parts = blocks.cut(problem, np.ones(len(problem.counts)), size, blocks._legal(problem, k))
+    parts = blocks.blocks_of(
+        blocks.cut(problem, np.ones(len(problem.counts)), size, blocks._legal(problem, k)), problem.ranks
+    )
     assert all(problem.counts[part].sum() >= k for part in parts)
 
 
@@ -97,22 +101,22 @@ def test_blocks_keep_l(rng, l, size):  # noqa: E741
 
 
 @pytest.mark.parametrize("name", ["auto", "kaca"])
-def test_the_answer_does_not_depend_on_the_number_of_threads(name, monkeypatch):
-    answers = []
-    for count in (1, 3):
-        monkeypatch.setattr(blocks, "workers", lambda count=count: count)
-        answers.append(blocks.cluster(line(300), 4, 40, np.random.default_rng(1), quiet, work_of(name, 4)))
+def test_the_answer_does_not_depend_on_the_number_of_threads(name):
+    answers = [
+        blocks.cluster(line(300), 4, 40, np.random.default_rng(1), quiet, work_of(name, 4), workers=count)
+        for count in (1, 3)
+    ]
     first, second = answers
     np.testing.assert_equal((first.tuple, first.group, first.rows), (second.tuple, second.group, second.rows))
     assert first.report["blocks"] == 8
 
 
 def test_polishing_mends_the_seams():
-    def lone_block(problem, rng, progress, part):
+    def lone_block(problem, rng, progress, part, share):
         return Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts)
 
     problem = line(64)
-    parts = blocks.cut(problem, np.ones(64), 16, lambda part: True)
+    parts = blocks.blocks_of(blocks.cut(problem, np.ones(64), 16, lambda part: True), problem.ranks)
     assert [len(part) for part in parts] == [16] * 4
     groups = blocks.cluster(problem, 5, 16, np.random.default_rng(0), quiet, lone_block)
     assert gcp(problem, groups) < 15 / 63
@@ -122,7 +126,7 @@ def test_polishing_mends_the_seams():
 def test_a_small_table_is_not_cut():
     seen = []
 
-    def look(problem, rng, progress, part):
+    def look(problem, rng, progress, part, share):
         seen.append((len(problem.counts), part))
         return METHODS["kaca"].cluster(problem, 2, rng, progress, **METHODS["kaca"].check({}))
 
@@ -132,7 +136,7 @@ def test_a_small_table_is_not_cut():
 
 
 def test_the_first_failure_is_the_one_that_is_raised():
-    def fail(problem, rng, progress, part):
+    def fail(problem, rng, progress, part, share):
         progress(0, 1)
         raise DataError("this one")
 
@@ -168,7 +172,7 @@ def test_progress_rises_to_the_total():
 
 
 def test_boxes_are_kept_and_not_polished():
-    def wide(problem, rng, progress, part):
+    def wide(problem, rng, progress, part, share):
         lo = problem.ranks.min(axis=0, keepdims=True)
         box = (lo, problem.ranks.max(axis=0, keepdims=True) + 0)
         return Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts, box=box)
@@ -178,9 +182,19 @@ def test_boxes_are_kept_and_not_polished():
     assert groups.box[1].tolist() == [[9], [19], [29], [39]]
 
 
-def test_the_default_size_is_bounded_by_memory(monkeypatch):
-    monkeypatch.setattr(blocks, "workers", lambda: 2)
+def test_memory_bounds_how_many_blocks_run_at_once_and_not_what_they_are(monkeypatch):
+    monkeypatch.setattr(blocks.os, "cpu_count", lambda: 8)
     monkeypatch.setattr(blocks.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**18}.__getitem__)  # 1 GiB
-    assert blocks.default_size(10_000, 8) == 10_000
-    assert blocks.default_size(10_000_000, 8) == 2**28 // (2 * 400 * 8)
-    assert blocks.default_size(None, 8) is None
+    assert blocks.default_workers(1_000, 8) == 8
+    assert blocks.default_workers(20_000, 8) == 2**28 // (400 * 8 * 20_000) == 4
+    assert blocks.default_workers(10_000_000, 8) == 1
+
+
+@some
+@given(problem=st.builds(random_problem, generators), size=st.integers(1, 12))
+def test_a_rule_places_tuples_that_it_was_not_made_from(problem, size):
+    rule = blocks.cut(problem, np.ones(len(problem.counts)), size, lambda part: True)
+    parts = blocks.blocks_of(rule, problem.ranks)
+    backwards = blocks.blocks_of(rule, problem.ranks[::-1])
+    last = len(problem.counts) - 1
+    assert [sorted((last - part).tolist()) for part in backwards] == [sorted(part.tolist()) for part in parts]

@@ -24,6 +24,8 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 ]
 every_core = pytest.mark.parametrize(("name", "parameters"), RUNS)
 some = settings(max_examples=25, deadline=None)
+few = settings(max_examples=10, deadline=None)
+"""For what a comparison with a literal version would notice too."""
 
 
 def run(name: str, parameters: dict[str, Any], problem: Problem, k: int, seed: int = 0) -> Groups:
@@ -55,7 +57,7 @@ def test_every_row_gets_a_group_and_every_group_weighs_k_or_its_rows_match_k_rec
 
 
 @every_core
-@some
+@few
 @given(case=solvable)
 def test_entries_are_sorted_and_not_repeated(name, parameters, case):
     groups = run(name, parameters, *case)
@@ -65,7 +67,7 @@ def test_entries_are_sorted_and_not_repeated(name, parameters, case):
 
 
 @every_core
-@some
+@few
 @given(case=solvable)
 def test_the_problem_is_left_alone(name, parameters, case):
     problem, k = case
@@ -80,7 +82,7 @@ def test_the_problem_is_left_alone(name, parameters, case):
 
 
 @every_core
-@some
+@few
 @given(case=solvable, seed=st.integers(0, 9))
 def test_same_seed_same_answer(name, parameters, case, seed):
     problem, k = case
@@ -92,7 +94,7 @@ def test_same_seed_same_answer(name, parameters, case, seed):
 @some
 @given(problem=problems)
 def test_fewer_rows_than_k_is_a_data_error(name, parameters, problem):
-    with pytest.raises(DataError, match=f"k = {problem.rows + 1} needs .* there are {problem.rows}"):
+    with pytest.raises(DataError, match=f"k = {problem.rows + 1} needs .* there are only {problem.rows}"):
         run(name, parameters, problem, problem.rows + 1)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from adult import DATA, adult
 from hypothesis import given, settings
 from literal_greedy import on_a_line, quiet
 from problems import problems
@@ -66,13 +65,6 @@ def test_a_row_is_drawn_as_often_as_its_tuple_has_rows(problem):
     table, rng = greedy.Fillings(problem), Count()
     drawn = [table.draw(rng) for _ in range(problem.rows)]
     assert np.bincount(drawn, minlength=len(problem.counts)).tolist() == problem.counts.tolist()
-
-
-@pytest.fixture(scope="module")
-def table() -> Problem:
-    if not DATA.exists():
-        pytest.skip("../shared/data is not here")
-    return adult()
 
 
 def loss(table: Problem, k: int, cluster: Cluster, **options: str) -> float:

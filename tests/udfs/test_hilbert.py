@@ -1,4 +1,4 @@
-"""Hilbert against the numbers of paper 002, against its literal version, and on the Adult table."""
+"""Hilbert against the numbers of Goldberger & Tassa 2010, against its literal version, and on the Adult table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unittest import mock
 import literal
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_hilbert import curve_value, least_loss
@@ -83,7 +83,7 @@ def test_the_curve_takes_62_attributes_and_no_more():
     points = np.eye(62, dtype=np.int64)
     assert len(np.unique(hilbert.curve(points, 1))) == 62
     many = Problem(np.zeros((1, 63), dtype=np.int64), np.ones(1), (Numbers(np.zeros(1)),) * 63, np.ones(63))
-    with pytest.raises(DataError, match="up to 62 quasi-identifiers, and there are 63"):
+    with pytest.raises(DataError, match="up to 62 quasi-identifiers, but there are 63"):
         run(many, 1)
 
 
@@ -123,7 +123,7 @@ def test_no_other_runs_of_the_curve_lose_less(scale, block, step, case):
     assert all(one[1] <= other[0] for one, other in pairwise(ends))
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 @pytest.mark.parametrize("k", [10, 50])
 def test_on_adult_rescaling_loses_less_than_half(k):
     table = adult()

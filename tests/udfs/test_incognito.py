@@ -78,7 +78,7 @@ def test_only_what_may_pass_and_is_not_known_to_is_tested():
 
 
 def test_global_recoding_of_paper_003_table_1():
-    # Age, gender, postcode. Age could go up in place of gender at the same loss.
+    # Age, gender, zip code. Age could go up in place of gender at the same loss.
     people = [(1, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 2), (2, 1, 3), (2, 1, 3)]
     table = problem(people, TRIO, PAIR, tree([[[], [], [], []]]))
     groups = run(table, 2)

@@ -106,7 +106,7 @@ def test_everything_may_be_suppressed():
 
 
 @pytest.mark.parametrize(("table_nodes", "pause"), [(2048, 100), (0, 1)])
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     case=solvable,
     seed=st.integers(0, 99),

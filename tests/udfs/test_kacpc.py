@@ -47,7 +47,7 @@ def test_a_frequent_tuple_is_dealt_out_to_several_groups():
 
 
 def test_rows_left_over_join_the_nearest_centre():
-    # Centres are 0 and then 1, which takes 2; the last row is nearer to the centre 1.
+    # Centers are 0 and then 1, which takes 2; the last row is nearer to the center 1.
     assert literal.as_dicts(run(on_a_line(2, 1, 1, 1), 2))[0] == [{0: 2}, {1: 1, 2: 1, 3: 1}]
 
 
@@ -61,6 +61,6 @@ def test_the_seed_does_not_matter():
 @given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(table_leaves, pause, case):
     table, k = case
-    with mock.patch.multiple(kacpc, TABLE_LEAVES=table_leaves, PAUSE=pause):
+    with mock.patch.object(gauges, "TABLE_LEAVES", table_leaves), mock.patch.object(kacpc, "PAUSE", pause):
         groups = run(table, k)
     assert literal.as_dicts(groups) == (literal.kacpc(table, k), {})

@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from literal import as_dicts
 from literal_linkage import linkage as literal_linkage
@@ -27,7 +27,7 @@ def run(table: Problem, k: int, link: str = "complete", distance: str = "ncp") -
 
 
 def on_a_line(*values: float, counts: list[int] | None = None) -> Problem:
-    """A row for each value, or so many."""
+    """A row for each value, or this many."""
     ranks = np.arange(len(values)).reshape(-1, 1)
     return Problem(ranks, np.array(counts or [1] * len(values)), (Numbers(np.array(values)),), np.ones(1))
 
@@ -81,7 +81,7 @@ def test_the_core_does_what_the_literal_version_does(link, distance, case):
     assert as_dicts(groups)[0] == [dict(Counter(rows)) for rows in literal_linkage(table, k, link, distance)]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 def test_on_adult_complete_link_loses_least_and_single_link_most():
     table = adult()
     table = Problem(table.ranks[::5], table.counts[::5], table.attributes, table.weights)

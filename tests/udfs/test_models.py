@@ -224,17 +224,17 @@ def test_others_known_is_stricter_than_each_column_by_itself():
     codes = np.array([[0, 0], [1, 1], [0, 0], [1, 1]])
     table = Problem(np.zeros((4, 1), dtype=int), np.ones(4, dtype=int), (Numbers(np.zeros(1)),), np.ones(1), codes)
     legality.check_legal(promise(table, {"distinct_l": 2}, is_strict=False))
-    with pytest.raises(DataError, match=r"distinct_l = 2 is illegal in ill.*largest .* is 1 .*several = 'separate'"):
+    with pytest.raises(DataError, match=r"distinct_l = 2 is impossible for ill.*only reaches 1 .*several='separate'"):
         legality.check_legal(promise(table, {"distinct_l": 2}, columns=["ill", "job"]))
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"l": 2}, r"^l = 2 is illegal in ill: the largest legal one, that of the whole table, is 1\.5\.$"),
-        ({"alpha": 0.5}, r"alpha = 0\.5 is illegal in ill: the smallest legal one.* is 0\.6667\."),
-        ({"entropy_l": 2}, r"entropy_l = 2 .* is 1\.8898\."),
-        ({"recursive_l": 2}, r"recursive_l = 2 .* is 1\."),
+        ({"l": 2}, r"^l = 2 is impossible for ill: even the whole table only reaches 1\.5\.$"),
+        ({"alpha": 0.5}, r"alpha = 0\.5 is impossible for ill: .* only reaches 0\.6667\."),
+        ({"entropy_l": 2}, r"entropy_l = 2 .* reaches 1\.8898\."),
+        ({"recursive_l": 2}, r"recursive_l = 2 .* reaches 1\."),
     ],
 )
 def test_what_the_whole_table_does_not_keep_is_refused_with_the_best_that_it_does(asked, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import literal
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from literal_mondrian import mondrian as literally
 from problems import solvable, tree
@@ -111,7 +111,7 @@ def test_the_core_does_what_the_literal_version_does(cuts, case):
     assert found(run(table, k, cuts)) == in_order(literally(table, k, cuts))
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 @pytest.mark.parametrize("k", [10, 50])
 def test_on_adult_relaxed_cuts_lose_less_than_strict_ones(k):
     table = adult()

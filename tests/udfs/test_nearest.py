@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from adult import DATA
+from adult import DATA, needs_data
 from hypothesis import given, settings
 from problems import generators
 
@@ -72,7 +72,7 @@ def test_blocks_give_what_a_plain_loop_gives(distance, ties, rng):
     assert found == plain(values.tolist(), labels, release.tolist(), distance, ties)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 @pytest.mark.parametrize(("name", "wrong", "rows"), [("wine", 28, 178), ("iris", 7, 150)])
 @pytest.mark.parametrize("ties", ["lowest", "majority"])
 def test_original_column_of_table_1(name, wrong, rows, ties):

@@ -22,7 +22,7 @@ def run(problem: Problem, k: int, seed: int = 0) -> Groups:
 
 
 def test_the_rows_farthest_from_the_centre_leave_a_group_that_is_too_large():
-    # The centres are 3 and 10.
+    # The centers are 3 and 10.
     line = on_a_line(0, 1, 2, 9, 10)
     groups = Groups.collect([0, 1, 2, 3, 4], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1])
     kept, moved = oka.trimmed(groups, oka.Centres(line, groups), 3)

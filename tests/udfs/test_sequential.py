@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import as_dicts
@@ -18,6 +18,7 @@ from problems import generators, largest_l, random_problem, tree, with_l
 
 from sqlanon.errors import DataError, InterruptedRunError, PolicyError
 from sqlanon.udfs.legality import check_legal
+from sqlanon.udfs.loops import moves
 from sqlanon.udfs.methods import sequential
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import Groups, Numbers, Problem, gcp
@@ -101,7 +102,7 @@ def two_values(zeros: int, ones: int, asked: float) -> Problem:
 def test_adult_is_1_3295_diverse_and_more_is_illegal():
     assert largest_l(two_values(11208, 34014, 1.0)) == pytest.approx(1.3295, abs=5e-5)
     check_legal(two_values(11208, 34014, 1.3295))
-    with pytest.raises(DataError, match=r"l = 1\.33 is illegal.* 1\.3295"):
+    with pytest.raises(DataError, match=r"l = 1\.33 is impossible.* 1\.3295"):
         run(two_values(11208, 34014, 1.33), 10)
 
 
@@ -132,7 +133,7 @@ def as_rows(groups: list[dict[int, int]]) -> list[list[int]]:
 @given(problem=sensitive, seed=st.integers(0, 99), cells=st.sampled_from([2**24, 60, 0]))
 def test_every_delta_is_the_difference_of_the_metric(cost, problem, seed, cells):
     rng, measure = np.random.default_rng(seed), Measure(problem, cost, 0.3)
-    with mock.patch.object(sequential, "TABLE_CELLS", cells):
+    with mock.patch.object(moves, "TABLE_CELLS", cells):
         table = sequential.Table(problem, cost, 0.3)
         parts = max(1, problem.rows // 4)
         clusters = sequential.Clusters(table, table.split(dict(enumerate(problem.counts.tolist())), parts, rng))
@@ -174,7 +175,7 @@ def test_every_delta_is_the_difference_of_the_metric(cost, problem, seed, cells)
 def test_the_core_does_what_the_literal_version_does(cost, problem, k, seed, shape, start, ending, cells):
     k = min(k, problem.rows)
     options = {"first_share": shape[0], "omega": shape[1], "passes": 4, "start": start, "ending": ending}
-    with mock.patch.multiple(sequential, TABLE_CELLS=cells, KNOWN_RANGES=3 if cells == 60 else 2**20):
+    with mock.patch.multiple(moves, TABLE_CELLS=cells, KNOWN_RANGES=3 if cells == 60 else 2**20):
         groups = run(problem, k, seed, cost=cost, mi_weight=0.3, **options)
     measure = Measure(problem, cost, 0.3)
     expected = literal_sequential(problem, k, np.random.default_rng(seed), measure, **options)
@@ -208,7 +209,7 @@ def test_the_ending_can_be_interrupted():
         sequential.cluster(table, 10, np.random.default_rng(0), stop)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 @pytest.mark.parametrize(("k", "reference"), [(10, 0.0361), (50, 0.0991)])
 def test_adult_loses_at_most_3_percent_more_than_the_literal_version(k, reference):
     table = adult()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from problems import generators, problems, solvable, with_l
+from problems import generators, problems, random_problem, solvable, with_l
 
 from sqlanon.udfs import legality
 from sqlanon.udfs.after import repair
-from sqlanon.udfs.after.suppress import GAIN, ROUNDS, allowed, may_print_suppressed, settle, suppress
+from sqlanon.udfs.after.suppress import GAIN, ROUNDS, TIE, allowed, may_print_suppressed, settle, suppress
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import LEFT_OUT, SUPPRESSED, Groups, Numbers, Problem, gcp
@@ -105,6 +106,7 @@ def test_k_and_models_hold_within_the_limit_and_nothing_is_lost_by_it(method, ca
 
 
 @settings(max_examples=150, deadline=None)
+@example(problem=random_problem(np.random.default_rng(190)), rng=np.random.default_rng(190), k=2, share=0.3)  # a tie
 @given(problem=problems, rng=generators, k=st.integers(2, 4), share=st.sampled_from([0.1, 0.3, 0.6]))
 def test_the_same_rows_go_as_in_the_slow_version(problem, rng, k, share):
     entries = len(problem.counts)
@@ -121,18 +123,21 @@ def test_the_same_rows_go_as_in_the_slow_version(problem, rng, k, share):
     assert sorted(map(sorted, fast)) == sorted(map(sorted, slow.values()))
 
 
+def rows_of(problem: Problem, entries: list[int]) -> int:
+    return sum(int(problem.counts[entry]) for entry in entries)
+
+
+def cost_of(problem: Problem, entries: list[int]) -> float:
+    ranks = problem.ranks[entries]
+    return rows_of(problem, entries) * float(problem.loss(ranks.min(axis=0), ranks.max(axis=0)))
+
+
 def slowly(problem: Problem, groups: Groups, k: int, left: int) -> Members:
     """The rounds, one entry and one group after the other. Every tuple is an entry here."""
     members = {g: groups.tuple[groups.group == g].tolist() for g in np.unique(groups.group).tolist()}
     members[SUPPRESSED] = []
     whole = float(problem.weights.sum())
-
-    def rows(entries):
-        return sum(int(problem.counts[entry]) for entry in entries)
-
-    def cost(entries):
-        ranks = problem.ranks[entries]
-        return rows(entries) * float(problem.loss(ranks.min(axis=0), ranks.max(axis=0)))
+    rows, cost = partial(rows_of, problem), partial(cost_of, problem)
 
     def offers(number, others):
         mine = members[number]
@@ -143,7 +148,7 @@ def slowly(problem: Problem, groups: Groups, k: int, left: int) -> Members:
             rest = [other for other in mine if other != entry]
             if rows(rest) >= k:
                 gain = cost(mine) - cost(rest) - whole * rows([entry])
-                shrunk.append((-round(gain / rows([entry]), 9), entry, gain))
+                shrunk.append((-round(gain / rows([entry]), TIE), entry, gain))
         if shrunk and (best := min(shrunk))[2] > GAIN:
             yield best[0], number, best[1], [best[1]], {}
         if not others:
@@ -159,7 +164,7 @@ def slowly(problem: Problem, groups: Groups, k: int, left: int) -> Members:
             else:
                 moved[entry] = to
         if gain > GAIN and gone:
-            yield -round(gain / rows(gone), 9), number, gone[0], gone, moved
+            yield -round(gain / rows(gone), TIE), number, gone[0], gone, moved
 
     for _ in range(ROUNDS):
         numbers = sorted(number for number in members if number != SUPPRESSED)
@@ -183,3 +188,19 @@ def slowly(problem: Problem, groups: Groups, k: int, left: int) -> Members:
         if left == before:
             break
     return members
+
+
+def test_who_is_given_up_does_not_tell_whether_two_people_have_the_same_value():
+    # Two people far from all others, with one value and with two: both are given up, or neither.
+    gone = []
+    for values in ([0, 1, 2, 0, 1, 2, 3, 3], [0, 1, 2, 0, 1, 2, 3, 4]):
+        places = [0, 0, 0, 1, 1, 1, 9, 9]
+        pairs, counts = np.unique(np.column_stack([places, values]), axis=0, return_counts=True)
+        plain = Problem(pairs[:, :1].copy(), counts, (Numbers(np.arange(10.0)),), np.ones(1), pairs[:, 1:].copy())
+        problem = promise(plain, {"l": 2.0})
+        home = Groups.collect(np.arange(len(pairs)), np.zeros(len(pairs), dtype=np.int64), counts)
+        found = suppress(problem, home, 3, 0.5, lambda done, total, **facts: None)
+        gone.append(
+            sorted(np.repeat(problem.ranks[found.tuple, 0], found.rows)[np.repeat(found.group, found.rows) < 0])
+        )
+    assert gone[0] == gone[1] == [9, 9]

@@ -8,7 +8,7 @@ from unittest import mock
 import literal
 import numpy as np
 import pytest
-from adult import DATA, adult
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_topdown import Literal
@@ -80,7 +80,7 @@ def test_the_core_does_what_the_literal_version_does(assign, window, table_ranks
     assert found(groups) == sorted(sorted(group.items()) for group in expected)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+@needs_data
 def test_on_adult_growth_loses_less_than_penalty():
     table = adult()
     assert gcp(table, run(table, 50, assign="growth")) < gcp(table, run(table, 50, assign="penalty"))

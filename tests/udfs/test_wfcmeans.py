@@ -9,7 +9,7 @@ import literal
 import numpy as np
 import pandas as pd
 import pytest
-from adult import DATA, adult
+from adult import DATA, adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_wfcmeans import wfcmeans as literal_wfcmeans
@@ -53,8 +53,8 @@ def by_hand() -> Problem:
 
 
 def test_an_example_by_hand():
-    # With the centres (0, 0) and (8, 10) and weights 1/2, row 1 differs by .145 and .305, row 3 by .625 and .145.
-    # The new centres are (.1, .25) and (.9, .75), the middle is (.5, .5): e = .04 and .25, f = .64 and .25, and the
+    # With the centers (0, 0) and (8, 10) and weights 1/2, row 1 differs by .145 and .305, row 3 by .625 and .145.
+    # The new centers are (.1, .25) and (.9, .75), the middle is (.5, .5): e = .04 and .25, f = .64 and .25, and the
     # shares of f / e are 16/17 and 1/17. The weights go half way to them, twice, as the second turn changes nothing.
     groups = run(by_hand(), 2, Draw(0, 2))
     assert literal.as_dicts(groups)[0] == [{0: 1, 1: 1}, {2: 1, 3: 1}]
@@ -173,7 +173,7 @@ def numbers_of(name: str) -> tuple[Floats, Any, Problem, Any]:
 
 
 def error_of_centres(name: str, seeds: int, **parameters: Any) -> Floats:
-    """The 1-NN error (section 3.2) at k = 3 when rows are printed as the centres of their classes."""
+    """The 1-NN error (section 3.2) at k = 3 when rows are released as the centers of their classes."""
     features, labels, table, place = numbers_of(name)
     errors = []
     for seed in range(seeds):
@@ -184,25 +184,22 @@ def error_of_centres(name: str, seeds: int, **parameters: Any) -> Floats:
     return np.array(errors)
 
 
-with_data = pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
-
-
-@with_data
+@needs_data
 def test_iris_of_table_1():
-    # The paper prints 6.67 % for one run; the reference in ../shared has 5.2 %, from 2.7 to 7.3 % over seeds.
+    # The paper prints 6.67 % for one run; a literal implementation has 5.2 %, from 2.7 to 7.3 % over seeds.
     errors = error_of_centres("iris", 20, scale="raw")
     assert errors.mean() == pytest.approx(0.052, abs=0.005)
     assert 0.02 < errors.min() < 0.0667 < errors.max() < 0.08
 
 
-@with_data
+@needs_data
 def test_wine_of_table_1_is_not_reached():
     errors = error_of_centres("wine", 10)
     assert errors.mean() == pytest.approx(0.24, abs=0.03)
     assert errors.min() > 0.1742
 
 
-@with_data
+@needs_data
 def test_the_reported_distortion_is_that_of_the_centres():
     features, _, table, place = numbers_of("iris")
     groups = run(table, 3, scale="raw")
@@ -214,7 +211,7 @@ def test_the_reported_distortion_is_that_of_the_centres():
     assert centers.information_distortion(table, groups) == pytest.approx(scaled.mean())
 
 
-@with_data
+@needs_data
 def test_adult_loses_no_more_than_a_tenth_above_the_literal_version():
     table = adult()
     groups = run(table, 10)

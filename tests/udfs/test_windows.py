@@ -40,7 +40,7 @@ def test_new_clusterings_keep_every_row_in_its_pool_and_k_and_lose_no_more_than_
     width = int(rng.integers(1, 3))
     pools = len(tuples) // (width * (k + 1))
     assume(pools)
-    # Groups of k or k + 1 rows, so many to a pool.
+    # Groups of k or k + 1 rows, this many to a pool.
     sizes = rng.integers(k, k + 2, size=pools * width)
     group = np.repeat(np.arange(pools * width), sizes)
     tuples, pool = tuples[: len(group)], group // width

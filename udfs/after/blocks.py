@@ -6,8 +6,8 @@ which a group across the cut would lose most. Blocks run in threads: numpy lets 
 operations. Then the groups are cut into blocks at other places, across the seams of the first, and each is refined for
 some steps.
 
-Time O(E d) for each doubling of the number of blocks, and memory O(E d) beside what the blocks under way take. Every
-block has its own random numbers, so that the answer depends on the seed and not on the number of threads.
+Time O(E d) for each doubling of the number of blocks, and memory O(E d) in addition to what the running blocks take.
+Every block has its own random numbers, so that the answer depends on the seed and not on the number of threads.
 
 Decided:
 - A cut leaves at least k rows on each side, which keep all models, so that every block can be clustered. A block that
@@ -18,11 +18,12 @@ Decided:
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -41,22 +42,59 @@ POLISHED = 20_000
 BYTES = 400
 """What a core holds in memory for each value of a tuple, at most."""
 SHARE = 0.25
-"""Of the machine's memory, for all blocks under way."""
-Work = Callable[[Problem, np.random.Generator, Progress, float], Groups]
-"""Clusters one block; the last argument is which part of the table it is."""
+"""Of the machine's memory, for all blocks under way together."""
+Work = Callable[[Problem, np.random.Generator, Progress, float, float], Groups]
+"""Clusters one block; the last arguments are which part of the table it is, and which share of the time it has."""
 
 
-def workers() -> int:
-    """How many blocks are under way at once."""
-    return os.cpu_count() or 1
+def default_workers(tuples: int, attributes: int) -> int:
+    """How many blocks of this many tuples are under way at once: one for each core, as far as memory allows.
 
-
-def default_size(by_cost: int | None, attributes: int) -> int | None:
-    """Tuples per block: what the method's cost allows, and no more than the machine's memory does."""
-    if by_cost is None or not hasattr(os, "sysconf"):
-        return by_cost
+    The blocks are the same whatever the machine: only how many of them run at once depends on it.
+    """
+    cores = os.cpu_count() or 1
+    if not hasattr(os, "sysconf"):
+        return cores
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(by_cost, int(memory * SHARE / (workers() * BYTES * attributes)))
+    return max(1, min(cores, int(memory * SHARE / (BYTES * attributes * tuples))))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A rule that parts tuples in two: those whose rank of the attribute is below the edge, and the others.
+
+    Each side is cut further or is the number of a block. The rule knows no tuples, so that it can be made from a sample
+    and be applied elsewhere.
+    """
+
+    attribute: int
+    edge: int
+    below: Rule
+    above: Rule
+
+    def place(self, ranks: Ints) -> Ints:
+        """The number of the block that each tuple belongs to."""
+        places = np.empty(len(ranks), dtype=np.int64)
+        todo: list[tuple[Rule, Ints]] = [(self, np.arange(len(ranks)))]
+        while todo:
+            rule, some = todo.pop()
+            if isinstance(rule, int):
+                places[some] = rule
+            else:
+                is_below = ranks[some, rule.attribute] < rule.edge
+                todo += [(rule.below, some[is_below]), (rule.above, some[~is_below])]
+        return places
+
+
+Rule = Cut | int
+"""How a table is cut into blocks; a number where there is nothing to cut."""
+
+
+def blocks_of(rule: Rule, ranks: Ints) -> list[Ints]:
+    """The tuples of each block, in the order of the blocks."""
+    places = np.zeros(len(ranks), dtype=np.int64) if isinstance(rule, int) else rule.place(ranks)
+    order = np.argsort(places, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(places[order])) + 1)
 
 
 def cluster(
@@ -67,20 +105,24 @@ def cluster(
     progress: Progress,
     work: Work,
     counts_rows: bool = False,
+    workers: int | None = None,
 ) -> Groups:
-    """The work done in blocks of so many tuples, or rows; on the whole table where it is no larger, or size is None."""
+    """The work done in blocks of this many tuples, or rows, several at once, and their seams polished; on the whole
+    table where it is no larger, or size is None."""
     filling = problem.counts.astype(np.float64) if counts_rows else np.ones(len(problem.counts))
-    blocks = [] if size is None else cut(problem, filling, size, _legal(problem, k))
-    if size is None or len(blocks) == 1:
-        return work(problem, rng, progress, 1.0)
+    rule = 0 if size is None else cut(problem, filling, size, _legal(problem, k))
+    if size is None or isinstance(rule, int):
+        return work(problem, rng, progress, 1.0, 1.0)
+    blocks = blocks_of(rule, problem.ranks)
+    busy = workers or default_workers(size, len(problem.attributes))
     jobs = [
-        partial(_clustered, _part(problem, block), each, len(block) / len(problem.counts), work)
+        partial(_clustered, _part(problem, block), each, len(block) / len(problem.counts), busy, work)
         for block, each in zip(blocks, rng.spawn(len(blocks)), strict=True)
     ]
-    parts = _each(jobs, [len(block) for block in blocks], between(progress, 0, 900))
+    parts = _each(jobs, [len(block) for block in blocks], between(progress, 0, 900), busy)
     groups = _joined(blocks, parts, {"blocks": len(blocks)})
     if groups.box is None:
-        groups = _polished(problem, groups, k, max(size, POLISHED), rng, between(progress, 900, THOUSANDTHS))
+        groups = polish(problem, groups, k, max(size, POLISHED), rng, between(progress, 900, THOUSANDTHS), busy)
     progress(THOUSANDTHS, THOUSANDTHS)
     return groups
 
@@ -91,27 +133,28 @@ def cut(
     size: int,
     is_legal: Callable[[Ints], bool],
     rng: np.random.Generator | None = None,
-) -> list[Ints]:
-    """The tuples in parts that are filled with no more than `size` where a legal cut allows.
+) -> Rule:
+    """The rule that parts the tuples until none is filled with more than `size`, as far as legal cuts allow.
 
     With a generator, cuts are in any wide attribute and anywhere near the middle.
     """
-    done: list[Ints] = []
-    open_parts = [np.arange(len(problem.counts))]
-    while open_parts:
-        part = open_parts.pop()
-        sides = None if filling[part].sum() <= size else _sides(problem, part, filling, is_legal, rng)
-        if sides is None:
-            done.append(part)
-        else:
-            open_parts += sides[::-1]
-    return done
+    numbers = itertools.count()
+
+    def parted(part: Ints) -> Rule:
+        found = None if filling[part].sum() <= size else _best(problem, part, filling, is_legal, rng)
+        if found is None:
+            return next(numbers)
+        attribute, edge = found
+        is_below = problem.ranks[part, attribute] < edge
+        return Cut(attribute, edge, parted(part[is_below]), parted(part[~is_below]))
+
+    return parted(np.arange(len(problem.counts)))
 
 
-def _sides(
+def _best(
     problem: Problem, part: Ints, filling: Floats, is_legal: Callable[[Ints], bool], rng: np.random.Generator | None
-) -> list[Ints] | None:
-    """The two sides of the best legal cut of a part, or None."""
+) -> tuple[int, int] | None:
+    """The attribute and edge of the best legal cut of a part, or None."""
     ranks = problem.ranks[part]
     lo, hi = ranks.min(axis=0), ranks.max(axis=0)
     middle = 0.5 if rng is None else rng.uniform(0.3, 0.7)
@@ -130,9 +173,8 @@ def _sides(
         found.append((*key, j, int(edges[best])))
     for *_, j, edge in sorted(found):
         is_below = ranks[:, j] < edge
-        sides = [part[is_below], part[~is_below]]
-        if all(map(is_legal, sides)):
-            return sides
+        if is_legal(part[is_below]) and is_legal(part[~is_below]):
+            return j, edge
     return None
 
 
@@ -162,8 +204,10 @@ def _part(problem: Problem, some: Ints) -> Problem:
     return replace(problem, ranks=problem.ranks[some], counts=problem.counts[some], sensitive=sensitive)
 
 
-def _clustered(problem: Problem, rng: np.random.Generator, part: float, work: Work, progress: Progress) -> Groups:
-    return work(problem, rng, progress, part)
+def _clustered(
+    problem: Problem, rng: np.random.Generator, part: float, busy: int, work: Work, progress: Progress
+) -> Groups:
+    return work(problem, rng, progress, part, min(1.0, part * busy))
 
 
 def _joined(blocks: list[Ints], parts: list[Groups], report: dict[str, object]) -> Groups:
@@ -180,8 +224,14 @@ def _joined(blocks: list[Ints], parts: list[Groups], report: dict[str, object]) 
     return Groups.collect(tuples, groups, rows, report | told, box)
 
 
-def _polished(
-    problem: Problem, groups: Groups, k: int, size: int, rng: np.random.Generator, progress: Progress
+def polish(
+    problem: Problem,
+    groups: Groups,
+    k: int,
+    size: int,
+    rng: np.random.Generator,
+    progress: Progress,
+    workers: int = 1,
 ) -> Groups:
     """The groups refined in blocks whose seams lie elsewhere. A group goes where its first tuple does."""
     kept = np.flatnonzero(groups.group != SUPPRESSED)
@@ -189,7 +239,7 @@ def _polished(
     tuples, group, rows = groups.tuple[kept], groups.group[kept], groups.rows[kept]
     _, first, length = np.unique(group, return_index=True, return_counts=True)
     heads = replace(problem, ranks=problem.ranks[tuples[first]], counts=length, sensitive=None, models=())
-    places = cut(heads, length.astype(np.float64), size, lambda some: True, rng)
+    places = blocks_of(cut(heads, length.astype(np.float64), size, lambda some: True, rng), heads.ranks)
     jobs, blocks = [], []
     for some, each in zip(places, rng.spawn(len(places)), strict=True):
         mine = np.flatnonzero(np.isin(group, some))
@@ -198,7 +248,7 @@ def _polished(
         inside = Groups.collect(local, np.searchsorted(some, group[mine]), rows[mine])
         jobs.append(partial(_refined, replace(_part(problem, block), counts=held), inside, k, each))
         blocks.append(block)
-    parts = _each(jobs, [len(block) for block in blocks], progress)
+    parts = _each(jobs, [len(block) for block in blocks], progress, workers)
     suppressed = Groups(np.arange(len(rest)), np.full(len(rest), SUPPRESSED), groups.rows[rest])
     return _joined([*blocks, groups.tuple[rest]], [*parts, suppressed], groups.report)
 
@@ -207,10 +257,12 @@ def _refined(problem: Problem, groups: Groups, k: int, rng: np.random.Generator,
     return refine(problem, groups, k, rng, progress, steps=POLISH)
 
 
-def _each(jobs: Sequence[Callable[[Progress], Groups]], sizes: list[int], progress: Progress) -> list[Groups]:
+def _each(
+    jobs: Sequence[Callable[[Progress], Groups]], sizes: list[int], progress: Progress, workers: int
+) -> list[Groups]:
     """The jobs' results in their order, several jobs under way at once. The first that fails stops the others."""
     shared = _Shared(progress, sizes)
-    with ThreadPoolExecutor(workers()) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(shared.run, number, job) for number, job in enumerate(jobs)]
     if shared.failure is not None:
         raise shared.failure

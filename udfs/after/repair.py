@@ -15,18 +15,18 @@ TIED = 32
 """How many of the nearest groups are compared by what their union with a broken one would keep."""
 
 
-def spread(groups: Groups, place: Ints, counts: Ints) -> Groups:
+def spread(groups: Groups, place: Ints, counts: Ints, rng: np.random.Generator) -> Groups:
     """Groups of merged tuples as groups of the tuples with sensitive values that they were merged from.
 
-    A group's rows of a tuple are taken in turn, in proportion, so that each group gets its share of every value.
+    The rows of a tuple that several groups share are dealt to them at random, all dealings being equally likely. None
+    is preferred for keeping a model: then the values that a class shows would tell how often the others break it, and
+    so whose they are. What breaks a model is merged later.
     """
-    order = np.lexsort((np.arange(len(place)), place))
-    of_row = np.repeat(order, counts[order])
-    turns = groups.rows
-    of_entry = np.repeat(np.arange(len(turns)), turns)
-    turn = np.arange(len(of_entry)) - np.repeat(np.cumsum(turns) - turns, turns)
-    by_turn = np.lexsort((groups.group[of_entry], (turn + 0.5) / turns[of_entry], groups.tuple[of_entry]))
-    return Groups.collect(of_row, groups.group[of_entry][by_turn], np.ones(len(of_row), dtype=np.int64), groups.report)
+    of_row = np.repeat(np.arange(len(place)), counts)
+    of_row = of_row[np.lexsort((rng.random(len(of_row)), place[of_row]))]
+    order = np.argsort(groups.tuple, kind="stable")
+    group = np.repeat(groups.group[order], groups.rows[order])
+    return Groups.collect(of_row, group, np.ones(len(of_row), dtype=np.int64), groups.report)
 
 
 def repair(problem: Problem, groups: Groups, progress: Progress) -> Groups:

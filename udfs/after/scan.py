@@ -4,7 +4,7 @@ With numpy, every window taken costs some passes over all places of all generali
 Here a class is found by its hash, one of fewer than k rows is dropped at once, and a generalization is looked at again
 only when its turn has come. On Adult that is a tenth of the time or less, which effort 'best' spends on more pools.
 
-The first call compiles, for a quarter of a minute; the code is kept beside this file or in the user's cache folder.
+The first call compiles, for a quarter of a minute; the code is kept next to this file or in the user's cache folder.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -48,7 +48,7 @@ class Lines(NamedTuple):
     size: Ints
     """How many ranks its table has; 0 where places are told."""
     whole: Floats
-    """What the whole line loses; -1 for what is no line."""
+    """What the whole line loses; -1 if it is not a line."""
 
 
 class Drawing(NamedTuple):

@@ -10,11 +10,12 @@ and d attributes; memory O(g d). No more than `PAIRS` tuples and groups are comp
 groups first. Nothing is drawn at random.
 
 Decided:
-- The rows of a tuple that are in one group go together.
+- Rows of one group that are equal in all quasi-identifiers go together, whatever their sensitive values: whether two
+  people were given up must not tell that they have the same one.
 - What is left of a group, and what others join, must keep k and all models; an offer that breaks one is not taken.
 - Loss is NCP, whatever the method keeps low.
-- Suppressed rows that are fewer than k, or break a model as a class of their own, cannot be printed: see `settle`. With
-  models that compare with the table (t, beta, delta) they would change what is compared with, so that then none is
+- Suppressed rows that are fewer than k, or break a model as a class of their own, cannot be released: see `settle`.
+  With models that compare with the table (t, beta, delta) they would change what is compared with, so that then none is
   suppressed.
 """
 
@@ -35,8 +36,8 @@ PAIRS = 1 << 24
 CHUNK = 1 << 18
 """Pairs of a tuple and a group that are looked at together."""
 GAIN = 1e-9
-RELATIVE = ("t", "basic_beta", "enhanced_beta", "delta")
-"""The models that compare a class with the whole table."""
+TIE = 6
+"""Decimals by which offers are compared: fewer than those of the sums that they come from, so that a tie is one."""
 
 
 def allowed(problem: Problem, share: float) -> int:
@@ -56,12 +57,12 @@ def suppress(problem: Problem, groups: Groups, k: int, share: float, progress: P
             break
     progress(ROUNDS, ROUNDS)
     found = state.groups()
-    is_relative = any(model.name in RELATIVE for model in problem.models)
+    is_relative = any(model.is_relative for model in problem.models)
     return groups if is_relative and not may_print_suppressed(problem, found, k) else found
 
 
 def settle(problem: Problem, groups: Groups, k: int) -> Groups:
-    """Suppressed rows that cannot be printed as a class of their own are left out."""
+    """Suppressed rows that cannot be released as a class of their own are left out."""
     if may_print_suppressed(problem, groups, k):
         return groups
     group = np.where(groups.group == SUPPRESSED, LEFT_OUT, groups.group)
@@ -110,29 +111,35 @@ class Offer:
     @property
     def key(self) -> tuple[float, int, int]:
         """The best first: what a suppressed row gains, rounded so that what should be a tie is one."""
-        return -round(self.gain / self.suppressed, 9), self.group, int(self.gone[0])
+        return -round(self.gain / self.suppressed, TIE), self.group, int(self.gone[0])
 
 
 class State:
-    """The entries of a clustering with their groups, which change, and the boxes of those groups."""
+    """The entries of a clustering with their groups, which change, and the boxes of those groups.
+
+    An entry is all rows of a group that are equal in their ranks, whatever their sensitive values.
+    """
 
     def __init__(self, problem: Problem, groups: Groups, k: int) -> None:
-        self.problem, self.k = problem, k
-        self.tuple, self.group, self.rows = groups.tuple, groups.group.copy(), groups.rows
-        self.report = groups.report
-        self.ranks = problem.ranks[self.tuple]
+        self.problem, self.k, self.before = problem, k, groups
+        merged, place = problem.merged()
+        units, self.unit = np.unique(np.stack([groups.group, place[groups.tuple]]), axis=1, return_inverse=True)
+        self.unit = self.unit.reshape(-1)
+        self.group = units[0].copy()
+        self.rows = np.bincount(self.unit, weights=groups.rows, minlength=units.shape[1]).astype(np.int64)
+        self.ranks = merged.ranks[units[1]]
         self.whole = float(problem.weights.sum())
         """What a suppressed row loses."""
 
     def groups(self) -> Groups:
-        """The clustering, its groups numbered anew."""
+        """The clustering, its groups numbered again."""
         kept = self.group >= 0
         number = self.group.copy()
         number[kept] = np.unique(self.group[kept], return_inverse=True)[1]
-        return Groups.collect(self.tuple, number, self.rows, self.report)
+        return Groups.collect(self.before.tuple, number[self.unit], self.before.rows, self.before.report)
 
     def round(self, left: int) -> int:
-        """Take the best offers, of so many rows at most, and say how many rows they suppressed."""
+        """Take the best offers, of this many rows at most, and say how many rows they suppressed."""
         if left <= 0:
             return 0
         self._measure()
@@ -177,7 +184,7 @@ class State:
         after = self.problem.loss(lo[may_go], hi[may_go])
         entries, group, rows, rest = entries[may_go], group[may_go], rows[may_go], rest[may_go]
         gain = self.cost[group] - rest * after - rows * self.whole
-        order = np.lexsort((entries, -np.round(gain / rows, 9), group))
+        order = np.lexsort((entries, -np.round(gain / rows, TIE), group))
         first = order[np.diff(group[order], prepend=-1) != 0]
         nobody = np.empty(0, dtype=np.int64)
         for one in first[gain[first] > GAIN].tolist():
@@ -229,9 +236,12 @@ class State:
         return True
 
     def _are_legal(self, group: Ints, inside: Ints) -> bool:
-        place = np.unique(group[inside], return_inverse=True)[1]
-        tuples, rows = self.tuple[inside], self.rows[inside]
+        place = np.full(len(group), -1)
+        place[inside] = np.unique(group[inside], return_inverse=True)[1]
+        of_entry = place[self.unit]
+        mine = of_entry >= 0
+        tuples, rows = self.before.tuple[mine], self.before.rows[mine]
         return bool(
-            (np.bincount(place, weights=rows) >= self.k).all()
-            and legality.are_legal(self.problem, tuples, place, rows).all()
+            (np.bincount(of_entry[mine], weights=rows) >= self.k).all()
+            and legality.are_legal(self.problem, tuples, of_entry[mine], rows).all()
         )

@@ -1,13 +1,14 @@
-"""k-map: every printed class matches k people of a population or more, though it may hold fewer rows of the release.
+"""k-map: every released class matches k people of a population or more, though it may hold fewer rows of the release.
 
 Sweeney: Computational Disclosure Control, thesis, MIT 2001. The tuples are those of the release and of the population
 together, with the people of the population as their counts, so that any method makes groups of k people. What is
-released has only some of them: the others are company, and where a group has more than it needs, those that make it
-wider can stay away (`trim`).
+released has only some of them: the others are population-only tuples, and where a group has more than it needs, those
+that make it wider can stay away (`trim`).
 
 Decided:
-- Groups part the population: whoever is in a group would have been printed as the others there. A box for each released
-  row, the smallest around it that holds k people, would lose less; but then those whose smallest box it is may be one.
+- Groups part the population: whoever is in a group would have been released as the others there. A box for each
+  released row, the smallest around it that holds k people, would lose less; but then those whose smallest box it is may
+  be one.
 - A tuple with more released rows than the population has people of it counts with the former: those who are released
   are people, too.
 """
@@ -21,11 +22,12 @@ from sqlanon.udfs.problem import LEFT_OUT, Groups, Ints, Problem
 
 
 def trim(problem: Problem, groups: Groups, k: int, released: Ints) -> Groups:
-    """Groups that cover less: company leaves that makes a group wider, as long as k people are left in it.
+    """Groups that cover less: population-only tuples that widen a group are dropped, as long as k people are left in
+    it.
 
-    `released` holds how many rows of each tuple are released. In every round the company of one tuple leaves each
-    group, that which saves most of the loss for each of its people. O(r E d log E) time for r rounds over E entries.
-    Groups of which nothing is released are given up.
+    `released` holds how many rows of each tuple are released. In every round the population-only rows of one tuple
+    leave each group, that which saves most of the loss for each of its people. O(r E d log E) time for r rounds over E
+    entries. Groups of which nothing is released are given up.
     """
     if groups.box is not None:
         return groups

@@ -1,4 +1,4 @@
-"""Windows: the rows of a pool of groups, clustered anew as peel would with a few generalizations of the pool's own.
+"""Windows: the rows of a pool of groups, clustered again as peel would with a few generalizations of the pool's own.
 
 Ours. One attribute, the line, stays exact; all others are generalized. A pool's generalizations are those of its
 groups' boxes, and these again with some attributes a level up or down or as in another group. In each, every k rows of
@@ -17,7 +17,7 @@ Decided:
 - A pool is tried a few times, and the first clustering that may be kept is offered. To look for the best windows of all
   boxes instead of those of a few generalizations gains more in one try, and less in many: they end in the same groups.
 - Where rows leave, the next windows can be worth more than those that were looked at: such a one is found late.
-- Classes are told apart by a hash, and losses are rough where a line is neither of numbers nor short enough for a
+- Classes are distinguished by a hash, and losses are rough where a line is neither of numbers nor short enough for a
   table: what is found is charged exactly by who asks.
 """
 
@@ -35,7 +35,7 @@ from sqlanon.udfs.space.boxes import Axis
 from sqlanon.udfs.space.costs import Rate
 
 DRAWING = Drawing(tries=3, generalizations=60, mixed=0.15, moved=0.07, shares=np.array([0.0, 0.2, 0.4]))
-"""Of a generalization so many attributes are as in another group, and so many are a level up, and as many down."""
+"""Of a generalization this many attributes are as in another group, and this many are a level up, and as many down."""
 
 
 class Lattice:
@@ -62,7 +62,7 @@ class Lattice:
     def recut(
         self, pool: Ints, group: Ints, tuples: Ints, price: Floats, limit: Floats, k: int, rng: np.random.Generator
     ) -> tuple[Ints, Ints, Ints, Ints]:
-        """Some pools clustered anew, so that they lose no more than their limit more: pool, part, tuple and rows.
+        """Some pools clustered again, so that they lose no more than their limit more: pool, part, tuple and rows.
 
         Given are single rows, those of a group side by side and all groups of a pool, with what each row loses now.
         """

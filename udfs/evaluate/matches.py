@@ -7,7 +7,7 @@ pairs inside a strongly connected component of the graph with an edge from every
 one back from each tuple to the boxes that it is matched with.
 
 Time O(C E d / 64) for the pairs of C distinct boxes and E distinct tuples; the matching takes O(P) for each pass over
-the P pairs with cover, few in practice, and the components O(P log P). Memory O(P) beside a bit set per distinct range.
+the P pairs with cover, few in practice, and the components O(P log P). Memory O(P), and a bit set per distinct range.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqlanon.udfs.space.coverage import covered
 def least_matches(lo: Ints, hi: Ints, rows: Ints, ranks: Ints, counts: Ints) -> int:
     """The least number of rows that a record may stand behind, or of records behind a row; 0 without a matching.
 
-    The boxes cover lo to hi (boxes × attributes) and are printed on so many rows; so many records have each tuple.
+    The boxes cover lo to hi (boxes × attributes) and are released on this many rows; this many records have each tuple.
     """
     if not len(rows) or rows.sum() != counts.sum():
         return 0
@@ -148,8 +148,8 @@ class _Match:
 def components(tail: Ints, head: Ints, size: int) -> Ints:
     """The strongly connected component of each node, as the number of one node in it.
 
-    By colouring (Orzan, 2004): the largest number that reaches a node is its colour, and what reaches the node of that
-    number, within the colour, is its component. Numbers are at random, so that few rounds are needed.
+    By colouring (Orzan, 2004): the largest number that reaches a node is its color, and what reaches the node of that
+    number, within the color, is its component. Numbers are at random, so that few rounds are needed.
     """
     number = np.random.default_rng(0).permutation(size)
     tail, head = number[tail], number[head]

@@ -1,9 +1,9 @@
-"""How well the nearest row tells a row's class: the 1-NN error of paper 001, section 3.2.
+"""How well the nearest row predicts a row's class: the 1-NN error of Chiu & Tsai 2007, section 3.2.
 
 Chiu, Tsai: A k-Anonymity Clustering Method for Effective Data Privacy Preservation, ADMA 2007. Decided where the paper
 is silent: each row is left out when it is its own turn, and rows differ by the Manhattan distance of their features as
 they are. That gives the paper's "original table" for Wine, 15.73 %, and 4.67 % for Iris, where the paper prints 4.47 %,
-which is no multiple of 1/150.
+which is not a multiple of 1/150.
 """
 
 from __future__ import annotations

@@ -29,19 +29,30 @@ from functools import cached_property
 import numpy as np
 
 from sqlanon.udfs.evaluate import walk as walks
+from sqlanon.udfs.evaluate.climb import climb, nearest
+from sqlanon.udfs.evaluate.dearest import Listing, top_of
 from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = {"fast": 80_000_000, "balanced": 200_000_000, "best": 1_500_000_000}
-"""Tuples that are looked at by effort: a third of a second, two seconds and ten or so."""
+WORK = {"fast": 2_000, "balanced": 8_000, "best": 40_000}
+"""How often each tuple may be looked at, by effort: on a table like Adult that takes a fifth of a second, a second and
+a few."""
+MOST = {"fast": 100_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
+"""How many tuples are looked at in a large table."""
+LEAST = 500_000
+"""How many tuples are looked at in any table, at least."""
 CAPS = 2.0 ** np.arange(-10, 1)
 """The caps on prices, as shares of what a suppressed row loses."""
+LONGER = 5
+"""How many times as long a walk takes under twice the cap, about."""
+CHEAP = 30
+"""A walk that takes less than one part in so many of the work that is left is no more than a probe."""
 STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
 """Members that a listed box has at most, and 2 k more."""
-MANY = 20
+MANY = 45
 """From this k on the budget falls in proportion: a tuple then takes longer to look at."""
 QUOTA = 20_000_000
 """Work between two reports of progress."""
@@ -59,6 +70,8 @@ class Round:
     last: float
 
 
+ROUND = 5
+"""How many times as long as a walk an ascent takes at least."""
 ROUNDS = (Round(1.6, 60, 0.28, 0.11), Round(1.0, 100, 0.11, 0.028), Round(0.8, 150, 0.028, 0.006))
 
 
@@ -83,13 +96,17 @@ def certify(
     progress: Progress,
     *,
     objective: str = "ncp",
-    work: int = WORK["best"],
+    effort: str = "best",
+    work: int | None = None,
     is_homogeneous: bool = True,
 ) -> Certificate:
-    """The best prices found with so much work; of the tuples without their sensitive values, if they have any."""
+    """The best prices found with that effort, or so much work; of the tuples without their sensitive values, if they
+    have any."""
     problem.need_rows(k)
     if problem.sensitive is not None:
         problem, _ = problem.merged()
+    if work is None:
+        work = min(WORK[effort] * len(problem.counts) + LEAST, MOST[effort])
     finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
     finder.pair()
     finder.rise()
@@ -97,16 +114,6 @@ def certify(
         finder.ascend()
     progress(1, 1)
     return Certificate(problem, finder.prices, finder.how)
-
-
-def tight_boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> walks.Listing:
-    """The boxes whose k dearest rows lack no more than this of what the box loses, on average; none if too many."""
-    finder = Finder(problem, k, k, objective, WORK["balanced"], _quiet)
-    return finder.listed(certificate.prices, slack) or _listing(0, 0, 0)
-
-
-def _quiet(done: int, total: int, **facts: float) -> None:
-    """Nobody is told."""
 
 
 class Finder:
@@ -124,7 +131,8 @@ class Finder:
         self.cap = self._least()
         self.prices = np.where(problem.counts < k, self.cap, 0.0)
         self.how = "rows that no other k - 1 are equal to"
-        self.top = walks.top_of(q)
+        self.top = top_of(q)
+        self.walk = 0
 
     def _least(self) -> float:
         """The least that a box of different tuples loses: what those lose at least that cannot be alone.
@@ -147,12 +155,23 @@ class Finder:
         for fineness in self.finenesses:
             if fineness != self.finenesses[0]:
                 self.grid = grid_of(self.problem, self.objective, fineness)
-            # Mostly there is no need for caps.
-            if self._greedy(self.whole, self.left // 10):
+            if not self._rise((CAPS * self.whole).tolist()):
+                return
+
+    def _rise(self, caps: list[float]) -> bool:
+        """Greedy under some caps, of which those are left out that are far lower than the work allows. False if the
+        last is too much work."""
+        last, spent = caps[0], 0
+        for cap in caps:
+            expected = spent * (cap / last) ** np.log2(LONGER)
+            if spent and cap < caps[-1] and expected * LONGER < self.left / CHEAP:
                 continue
-            for cap in (CAPS * self.whole).tolist():
-                if cap > self.cap and not self._greedy(cap, self.left // 3):
-                    return
+            left = self.left
+            if expected > left or not self._greedy(cap, left):
+                return False
+            last, spent = cap, left - self.left
+            self.walk = spent
+        return True
 
     def pair(self) -> None:
         """Where lines are coarse: what each row loses together with its (k - 1)-th nearest other.
@@ -166,7 +185,7 @@ class Finder:
         many = min(size, max(1, self.left // (3 * size)))
         exact, prices = grid_of(self.problem, self.objective), np.zeros(size)
         for some in np.array_split(np.arange(many) * size // many, max(1, many * size // QUOTA)):
-            walks.nearest(exact, self.k, some, prices)
+            nearest(exact, self.k, some, prices)
             self._spend(len(some) * size)
         if prices @ self.problem.counts > self.prices @ self.problem.counts:
             how = "nearest rows" if many == size else f"nearest rows of {many:,} tuples, nothing for the others"
@@ -183,21 +202,26 @@ class Finder:
         """Ascents from the best prices on, each on boxes listed anew."""
         prices = self.prices.copy()
         for each in ROUNDS:
+            if self.left < ROUND * self.walk:
+                return
             unit = float(self.prices @ self.problem.counts) / self.problem.rows
             listing = self.listed(prices, each.near * unit)
             if listing is None or not len(listing.loss):
                 return
             steps = np.geomspace(each.first, each.last, each.steps) * unit
             mean = self._climb(prices, listing, steps)
-            for found in (mean, prices):
-                self._keep(np.clip(found, 0.0, self.cap), f"prices by {len(listing.loss):,} boxes", self.left)
+            # The last prices are mostly better than their mean, which swings less.
+            how, best = f"prices by {len(listing.loss):,} boxes", self.prices
+            self._keep(np.clip(prices, 0.0, self.cap), how, self.left)
+            if self.prices is best:
+                self._keep(np.clip(mean, 0.0, self.cap), how, self.left)
 
-    def _climb(self, prices: Floats, listing: walks.Listing, steps: Floats) -> Floats:
+    def _climb(self, prices: Floats, listing: Listing, steps: Floats) -> Floats:
         """Climb as far as work is left; the prices in the mean of all steps."""
         sums, due, done = np.zeros(len(prices)), np.zeros(len(listing.loss)), 0
         end = self.left // 2
         for some in np.array_split(steps, max(1, len(steps) * len(listing.member) // QUOTA)):
-            self._spend(walks.climb(self.k, self.grid.counts, prices, listing, some, sums, due, self.top))
+            self._spend(climb(self.k, self.grid.counts, prices, listing, some, sums, due, self.top))
             done += len(some)
             if self.left < end:
                 break
@@ -211,11 +235,11 @@ class Finder:
             self.prices, self.how = prices, how
         return True
 
-    def listed(self, prices: Floats, slack: float) -> walks.Listing | None:
+    def listed(self, prices: Floats, slack: float) -> Listing | None:
         """The boxes that are broken at so much less loss; fewer where they are too many."""
         most = MEMBERS + 2 * self.k
         for _ in range(6):
-            room = max(2_000_000, min(self.left // 100, 20_000_000))
+            room = min(2_000_000 + MEMBERS * len(prices), 20_000_000)
             listing = _listing(room // 10, room, most)
             is_over = self._walk(prices, slack, True, listing, self.left // 3)
             boxes, used, _ = listing.count.tolist()
@@ -226,7 +250,7 @@ class Finder:
             slack /= 3
         return None
 
-    def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: walks.Listing, most: int) -> bool:
+    def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: Listing, most: int) -> bool:
         """Walk over all boxes. False if that takes more than this much work, or more room than the listing has."""
         stack, spent = walks.start(self.grid, prices), 0
         while stack.depth[0] != walks.OVER:
@@ -246,8 +270,6 @@ class Finder:
         self.progress(min(self.work, self.work - self.left), self.work)
 
 
-def _listing(boxes: int, members: int, most: int) -> walks.Listing:
+def _listing(boxes: int, members: int, most: int) -> Listing:
     """Room for so many boxes and members, of which a box has no more than `most`."""
-    return walks.Listing(
-        np.empty(boxes), np.empty(boxes, np.int64), np.empty(members, np.int32), np.zeros(3, np.int64), most
-    )
+    return Listing(np.empty(boxes), np.empty(boxes, np.int64), np.empty(members, np.int32), np.zeros(3, np.int64), most)

@@ -4,7 +4,7 @@ Every tuple has a price. A box of k rows or more is broken if the q highest pric
 times what the box loses. The walk goes through the attributes one by one, depth first: a partial box has a node or a
 range for the attributes so far and everything for the others. All completions of a partial box have fewer rows and lose
 more, so that one that is not broken itself is not gone into. Only boxes that are the closures of their rows are looked
-at: they are the intersections of what the tree or line has between two neighbouring ranks that occur. The ranges of the
+at: they are the intersections of what the tree or line has between two neighboring ranks that occur. The ranges of the
 last attribute, if it is an exact line, are looked at from each value on until they are too wide.
 
 The walk has its own stack, so that it can stop after a quota of work and go on later. Memory O(E d) for E tuples with d
@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sqlanon.udfs.evaluate.dearest import TINY, dearest, is_broken, lower, offer, put, rows_of
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.grid import Grid, Small
-from sqlanon.udfs.space.machine import compiled
+from sqlanon.udfs.space.machine import compiled, inner
 
 DIGIT = 256
 """Ranks are sorted by digits of this base,"""
@@ -32,8 +33,6 @@ OVER = -2
 """The depth of a walk that has ended."""
 HOPELESS = -3
 """The depth of a walk that met a partial box with too many ranges."""
-TINY = 1e-12
-"""What is lost in rounding: less does not break a box."""
 
 
 class Stack(NamedTuple):
@@ -58,27 +57,6 @@ class Stack(NamedTuple):
     reach: Floats
 
 
-class Top(NamedTuple):
-    """The highest prices of some rows, q of them, the highest first."""
-
-    price: Floats
-    tuple: Ints
-    rows: Ints
-
-
-class Listing(NamedTuple):
-    """Boxes with what they lose and those of their tuples whose prices are highest."""
-
-    loss: Floats
-    end: Ints
-    """Where the members of each box end."""
-    member: Small
-    count: Ints
-    """How many boxes and members there are, and how many boxes found no room."""
-    most: int
-    """How many members a box has at most."""
-
-
 def start(grid: Grid, prices: Floats) -> Stack:
     """A stack before the first step of a walk. Dear tuples come first, which finds the dearest of a box sooner."""
     attributes, size = grid.ranks.shape
@@ -101,59 +79,7 @@ def start(grid: Grid, prices: Floats) -> Stack:
     )
 
 
-def top_of(q: int) -> Top:
-    """An empty list for q rows."""
-    return Top(np.empty(q + 2), np.empty(q + 2, np.int64), np.empty(q + 2, np.int64))
-
-
-@compiled
-def offer(top, entries, held, q, price, t, rows):
-    """Give rows of a tuple to a list of `entries` with `held` rows; its entries, rows, and what their prices gain.
-
-    Who asks has made sure that the list has fewer than q rows, or one of a lower price."""
-    rows = min(rows, q)
-    gained = price * rows
-    i = entries
-    while i > 0 and top.price[i - 1] < price:
-        top.price[i], top.tuple[i], top.rows[i] = top.price[i - 1], top.tuple[i - 1], top.rows[i - 1]
-        i -= 1
-    top.price[i], top.tuple[i], top.rows[i] = price, t, rows
-    held += rows
-    while held - top.rows[entries] >= q:
-        held -= top.rows[entries]
-        gained -= top.price[entries] * top.rows[entries]
-        entries -= 1
-    if held > q:
-        gained -= top.price[entries] * (held - q)
-        top.rows[entries] -= held - q
-        held = q
-    return entries + 1, held, gained
-
-
-@compiled
-def _dearest(counts, prices, tuples, begin, end, q, top):
-    """The list of the q dearest rows of some tuples: entries, rows and the sum of their prices."""
-    entries, held, total, listed = 0, 0, 0.0, top.price
-    for i in range(begin, end):
-        t = tuples[i]
-        if held < q or prices[t] > listed[entries - 1]:
-            entries, held, gained = offer(top, entries, held, q, prices[t], t, counts[t])
-            total += gained
-    return entries, held, total
-
-
-@compiled
-def _rows(counts, tuples, begin, end, k):
-    """How many rows some tuples have, or k if they are more."""
-    rows = 0
-    for i in range(begin, end):
-        rows += counts[tuples[i]]
-        if rows >= k:
-            return k
-    return rows
-
-
-@compiled
+@inner
 def _sort(tuples, length, ranks, spare):
     """Put the tuples in the order of their ranks."""
     most = 0
@@ -188,7 +114,7 @@ def _sort(tuples, length, ranks, spare):
             break
 
 
-@compiled
+@inner
 def _enter(grid, stack, j, length, loss, room):
     """List the boxes of attribute j to go into, in a partial box of so many tuples, that lose less than `room`."""
     stack.length[j] = length
@@ -200,7 +126,7 @@ def _enter(grid, stack, j, length, loss, room):
     stack.depth[0] = j
 
 
-@compiled
+@inner
 def _list_nodes(grid, stack, j, loss, room):
     """The nodes of a tree that are closest common nodes of some tuples, children before parents."""
     tuples, ranks, leaf = stack.tuple[j], grid.ranks[j], grid.leaf[grid.begin[j] :]
@@ -230,7 +156,7 @@ def _list_nodes(grid, stack, j, loss, room):
     stack.count[j] = found
 
 
-@compiled
+@inner
 def _list_ranges(grid, stack, j, loss, room):
     """The ranges of stretches; where there are too many, the one of all, at no loss, stands for them."""
     tuples, ranks, length, begin = stack.tuple[j], grid.ranks[j], stack.length[j], grid.begin[j]
@@ -256,50 +182,7 @@ def _list_ranges(grid, stack, j, loss, room):
     stack.count[j] = found
 
 
-@compiled
-def _lower(prices, tuples, begin, end, loss, top, entries, q, total):
-    """Lower the prices above a box's loss, all by the same share, so that the q dearest rows do not break it."""
-    above = 0.0
-    for i in range(entries):
-        above += max(top.price[i] - loss, 0.0) * top.rows[i]
-    kept = max(0.0, 1 - (total - q * loss) / above) if above > TINY else 0.0
-    for i in range(begin, end):
-        t = tuples[i]
-        if prices[t] > loss:
-            prices[t] = loss + kept * (prices[t] - loss)
-
-
-@compiled
-def _put(prices, tuples, begin, end, loss, lowest, slack, listing):
-    """Write a box down, with those of its members that are, or are near to, the dearest, the dearest first."""
-    count, most = listing.count, listing.most
-    box, place = count[0], count[1]
-    if box == len(listing.loss) or place + most > len(listing.member):
-        count[2] += 1
-        return
-    if end - begin > most:
-        near = 0
-        for i in range(begin, end):
-            near += prices[tuples[i]] >= lowest - slack
-        lowest = lowest - slack if near <= most else lowest
-    else:
-        lowest = -np.inf
-    size = 0
-    for i in range(begin, end):
-        t = tuples[i]
-        if prices[t] < lowest or size == most:
-            continue
-        after = place + size
-        while after > place and prices[listing.member[after - 1]] < prices[t]:
-            listing.member[after] = listing.member[after - 1]
-            after -= 1
-        listing.member[after] = t
-        size += 1
-    listing.loss[box], listing.end[box] = loss, place + size
-    count[0], count[1] = box + 1, place + size
-
-
-@compiled
+@inner
 def _holds(top, entries, ranks, rank):
     """Is a tuple of this rank among the dearest?"""
     is_there = False
@@ -308,7 +191,7 @@ def _holds(top, entries, ranks, rank):
     return is_there
 
 
-@compiled
+@inner
 def _reaches(grid, prices, slack, tuples, length, loss, reach):
     """Of each tuple in the order of the line: where ranges must start, at the least, that none from here on can break.
 
@@ -326,7 +209,7 @@ def _reaches(grid, prices, slack, tuples, length, loss, reach):
         reach[i] = least
 
 
-@compiled
+@inner
 def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shortest, top, listing, reach, quota):
     """Look at the ranges of the exact line, the last attribute, in a partial box; or only at the shortest of k rows.
 
@@ -335,10 +218,10 @@ def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shor
     j = len(grid.ranks) - 1
     ranks, at, whole = grid.ranks[j], grid.first[grid.begin[j] :], grid.whole[j]
     counts, listed = grid.counts, top.price
-    work, i = length, 0
+    work, i = length, np.int64(0)
     while i < length and work <= quota:
         low, e, after = ranks[tuples[i]], i, i
-        entries, held, total, rows = 0, 0, 0.0, 0
+        entries, held, total, rows = np.int64(0), np.int64(0), 0.0, 0
         while e < length:
             rank = ranks[tuples[e]]
             width = loss + min(at[rank] - at[low], whole)
@@ -360,41 +243,23 @@ def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shor
                 continue
             if is_listing:
                 if _holds(top, entries, ranks, low):
-                    _put(prices, tuples, i, e, width, listed[entries - 1], slack, listing)
+                    put(prices, tuples, i, e, width, listed[entries - 1], slack, listing)
             else:
-                _lower(prices, tuples, i, e, width, top, entries, q, total)
-                entries, held, total = _dearest(counts, prices, tuples, i, e, q, top)
+                lower(prices, tuples, i, e, width, top, entries, q, total)
+                entries, held, total = dearest(counts, prices, tuples, i, e, q, top)
                 work += e - i
         work += e - i
         i = after if after > i else _next(tuples, ranks, i, length)
     return work
 
 
-@compiled
+@inner
 def _next(tuples, ranks, i, length):
     """The first tuple after those of the same rank."""
     e = i
     while e < length and ranks[tuples[e]] == ranks[tuples[i]]:
         e += 1
     return e
-
-
-@compiled
-def _is_broken(counts, prices, tuples, begin, end, q, loss, top):
-    """Do the q dearest rows of some tuples exceed a loss? And the highest price.
-
-    If q rows do, all together do; if none does, none; only otherwise the dearest must be found.
-    """
-    above, highest = 0, -np.inf
-    for i in range(begin, end):
-        t = tuples[i]
-        highest = max(highest, prices[t])
-        if prices[t] > loss:
-            above += counts[t]
-    if above == 0 or above >= q:
-        return above > 0, highest
-    _, _, total = _dearest(counts, prices, tuples, begin, end, q, top)
-    return total > q * loss + TINY, highest
 
 
 @compiled
@@ -421,17 +286,17 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
             begin, end, loss = np.int64(stack.begin[j, place]), np.int64(stack.end[j, place]), stack.loss[j, place]
             mine = stack.tuple[j]
             work += end - begin
-            if _rows(grid.counts, mine, begin, end, k) < k:
+            if rows_of(grid.counts, mine, begin, end, k) < k:
                 continue
-            is_broken, highest = _is_broken(grid.counts, prices, mine, begin, end, q, loss - slack, top)
-            if not is_broken:
+            may_break, highest = is_broken(grid.counts, prices, mine, begin, end, q, loss - slack, top)
+            if not may_break:
                 continue
             if j == last:
-                entries, _, total = _dearest(grid.counts, prices, mine, begin, end, q, top)
+                entries, _, total = dearest(grid.counts, prices, mine, begin, end, q, top)
                 if is_listing:
-                    _put(prices, mine, begin, end, loss, top.price[entries - 1], slack, listing)
+                    put(prices, mine, begin, end, loss, top.price[entries - 1], slack, listing)
                 elif total > q * loss:
-                    _lower(prices, mine, begin, end, loss, top, entries, q, total)
+                    lower(prices, mine, begin, end, loss, top, entries, q, total)
                 continue
             room = highest + slack
             below = stack.tuple[j + 1]
@@ -456,94 +321,3 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
         else:
             _enter(grid, stack, j + 1, end - begin, loss, room)
     return work
-
-
-@compiled
-def climb(k, counts, prices, listing, steps, sums, due, top):
-    """Raise all prices by each step, then project them onto all listed boxes that break, in the metric Σ rows · price².
-
-    `sums` adds up the prices after each step. The boxes come forwards and backwards in turn. A box is looked at when it
-    is due: no sooner than all raises since it was last looked at can have broken it.
-    """
-    boxes, raised, work = len(listing.loss), 0.0, 0
-    member, listed = listing.member, top.price
-    for turn in range(len(steps)):
-        for t in range(len(prices)):
-            prices[t] += steps[turn]
-        raised += steps[turn]
-        for number in range(boxes):
-            box = number if turn % 2 == 0 else boxes - 1 - number
-            if raised <= due[box]:
-                continue
-            entries, held, total = 0, 0, 0.0
-            begin = listing.end[box - 1] if box else 0
-            work += listing.end[box] - begin
-            for i in range(begin, listing.end[box]):
-                t = member[i]
-                if held < k or prices[t] > listed[entries - 1]:
-                    entries, held, gained = offer(top, entries, held, k, prices[t], t, counts[t])
-                    total += gained
-            over = total - k * listing.loss[box]
-            due[box] = raised - min(over, 0.0) / k
-            if over <= 0:
-                continue
-            weight = 0.0
-            for i in range(entries):
-                weight += top.rows[i] * top.rows[i] / counts[top.tuple[i]]
-            for i in range(entries):
-                prices[top.tuple[i]] -= over / weight * top.rows[i] / counts[top.tuple[i]]
-        for t in range(len(prices)):
-            sums[t] += prices[t]
-    for box in range(boxes):
-        due[box] -= raised
-    return work
-
-
-@compiled
-def nearest(grid, k, some, prices):
-    """What covering each of some tuples and its (k - 1)-th nearest other row loses, on exact lines and trees.
-
-    `some` are indices; their prices are written. O(E d) for each, and less where most are far.
-    """
-    attributes, size = grid.ranks.shape
-    top = np.empty(k + 1)
-    rows = np.empty(k + 1, np.int64)
-    for one in some:
-        entries, held = 1, grid.counts[one]
-        top[0], rows[0] = 0.0, held
-        for t in range(size):
-            if t == one:
-                continue
-            most = top[entries - 1] if held >= k else np.inf
-            far = 0.0
-            for j in range(attributes - 1, -1, -1):
-                far += _apart(grid, j, grid.ranks[j, one], grid.ranks[j, t])
-                if far >= most:
-                    break
-            if far >= most:
-                continue
-            i = entries
-            while i > 0 and top[i - 1] > far:
-                top[i], rows[i] = top[i - 1], rows[i - 1]
-                i -= 1
-            top[i], rows[i] = far, grid.counts[t]
-            held += grid.counts[t]
-            while held - rows[entries] >= k:
-                held -= rows[entries]
-                entries -= 1
-            entries += 1
-        prices[one] = top[entries - 1] if held >= k else 0.0
-
-
-@compiled
-def _apart(grid, j, one, other):
-    """What two ranks of an attribute lose together."""
-    if one == other:
-        return 0.0
-    low, high = min(one, other), max(one, other)
-    if grid.is_line[j]:
-        return min(grid.first[grid.begin[j] + high] - grid.last[grid.begin[j] + low], grid.whole[j])
-    node = grid.leaf[grid.begin[j] + low]
-    while grid.high[node] < high:
-        node = grid.parent[node]
-    return grid.loss[node]

@@ -2,7 +2,7 @@
 
 Time O(E) distances for each union, and about as many again to begin with, for E clusters; memory O(E). Every cluster
 remembers the closest of those behind it. Where that one has changed or left, what is remembered is still a lower bound,
-as all others are at least as far: it is looked up anew only when it is the lowest of all.
+as all others are at least as far: it is looked up again only when it is the lowest of all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Bools, Floats, Ints
 
 PAUSE = 100
-"""After so many clusters the user is heard."""
+"""After this many clusters the user is heard."""
 
 
 class Clusters(Protocol):
@@ -38,7 +38,7 @@ class Clusters(Protocol):
 def unite_closest(counts: Ints, k: int, clusters_of: Callable[[Ints], Clusters], progress: Progress) -> Ints:
     """The group of each tuple after uniting the closest two small clusters until one is left at most: -1 for that one.
 
-    Tuples of k rows or more are groups from the start. Of pairs equally close the first is united, and the union takes
+    Tuples of k rows or more are groups from the start. Of pairs equally close the first is merged, and the union takes
     the place of its first part. One of k rows or more leaves as a group; groups are numbered as they leave.
     """
     group = np.where(counts < k, -1, np.cumsum(counts >= k) - 1)
@@ -118,7 +118,7 @@ class Closest:
             self.nearest[one], self.mate[one] = behind[place], one + 1 + place
 
     def compact(self) -> list[int]:
-        """Number the clusters that are here anew, in the same order: their numbers until now."""
+        """Number the clusters that are here again, in the same order: their numbers until now."""
         left = np.flatnonzero(self.is_here)
         number = np.cumsum(self.is_here) - 1  # of those that left, which only bounds have for a mate, it means nothing
         self.mate, self.nearest, self.is_bound = number[self.mate[left]], self.nearest[left], self.is_bound[left]

@@ -1,11 +1,11 @@
 """Full-domain generalization: every attribute goes to one of its levels in all rows (Samarati, TKDE 2001).
 
-Levels are nested, so that what has company at one has company above it. A tree has its own levels; a leaf near the root
-stays as it is until the others have come up to it. Numbers have the levels "value", bins of one width after the other,
-and "any": the line is cut into two equal halves, four, and so on while a bin is worth two values (two median distances
-of neighbours), but no finer than 1/64. NULL has a bin of its own at all levels but "any". Levels that say the same are
-one. What is printed is the box of a class at its level: a node, or the first and the last value of a bin, whether or
-not they occur in the class.
+Levels are nested, so that a class of k rows at one level has k rows at every higher level. A tree has its own levels; a
+leaf near the root stays as it is until the others have come up to it. Numbers have the levels "value", bins of one
+width after the other, and "any": the line is cut into two equal halves, four, and so on while a bin is worth two values
+(two median distances of neighbors), but no finer than 1/64. NULL has a bin of its own at all levels but "any". Levels
+that say the same are one. What is released is the box of a class at its level: a node, or the first and the last value
+of a bin, whether or not they occur in the class.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sqlanon.udfs import legality
 from sqlanon.udfs.problem import SUPPRESSED, Attribute, Bools, Box, Floats, Groups, Ints, Numbers, Problem, Tree
 
 BINS = 64
-"""Numbers are cut into so many bins at most."""
+"""Numbers are cut into this many bins at most."""
 KEY = 2**62
-"""The largest number of classes that are told apart by one number."""
+"""The largest number of classes that are distinguished by one number."""
 SPARSE = 8
-"""Classes are numbered by sorting where there could be so many times as many as tuples."""
+"""Classes are numbered by sorting where there could be this many times as many as tuples."""
 Node = tuple[int, ...]
 """A generalization: the level of each attribute."""
 
@@ -34,7 +34,7 @@ class Lattice:
     """The generalizations of a table, and what each makes of it.
 
     `levels[j][v]` is the class of each rank of attribute j at level v, numbered in the order of the ranks, and
-    `losses[j][v]` what it costs to print the class: NCP (paper 000), times the attribute's weight.
+    `losses[j][v]` what it costs to release the class: NCP (He et al. 2012), times the attribute's weight.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -58,7 +58,7 @@ class Lattice:
         return numbered([(code[ranks[j]], int(code[-1]) + 1) for j, code in codes])
 
     def too_small(self, node: Node, k: int) -> Ints:
-        """How many rows of each tuple are in a class that may not be printed: all or none."""
+        """How many rows of each tuple are in a class that may not be released: all or none."""
         of_class = self.classes(enumerate(node), self.ranks)
         may_be = is_group(self.problem, k, np.arange(len(of_class)), self.problem.counts, of_class)
         return np.where(may_be[of_class], 0, self.problem.counts)
@@ -72,13 +72,13 @@ class Lattice:
         return total
 
     def mean_loss(self, node: Node, suppressed: Ints) -> float:
-        """What a generalization costs a row on average, with so many rows of each tuple suppressed."""
+        """What a generalization costs a row on average, with this many rows of each tuple suppressed."""
         loss = sum(self.losses[j][level][self.ranks[j]] for j, level in enumerate(node))
         lost = (self.problem.counts - suppressed) @ loss + suppressed.sum() * self.problem.weights.sum()
         return float(lost) / self.problem.rows
 
     def released(self, node: Node, suppressed: Ints, report: dict[str, Any]) -> Groups:
-        """The classes of a generalization as groups, with so many rows of each tuple suppressed."""
+        """The classes of a generalization as groups, with this many rows of each tuple suppressed."""
         rows = self.problem.counts - suppressed
         kept, gone = np.flatnonzero(rows), np.flatnonzero(suppressed)
         group = self.classes(enumerate(node), self.ranks[:, kept])
@@ -136,7 +136,7 @@ def numbered(columns: list[tuple[Ints, int]]) -> Ints:
 
 
 def is_group(problem: Problem, k: int, tuples: Ints, rows: Ints, of_class: Ints) -> Bools:
-    """May each class be printed: has it k rows, and do they keep all models?"""
+    """May each class be released: has it k rows, and do they keep all models?"""
     may_be = np.bincount(of_class, weights=rows) >= k
     if problem.models:
         there = np.flatnonzero((rows > 0) & may_be[of_class])
@@ -152,7 +152,7 @@ def suppressible(problem: Problem, k: int, share: float) -> int:
 
 
 def is_suppressible(problem: Problem, k: int, limit: int, suppressed: Ints) -> bool:
-    """May so many rows of each tuple be suppressed: are they none, or a group of no more than the limit?"""
+    """May this many rows of each tuple be suppressed: are they none, or a group of no more than the limit?"""
     gone = np.flatnonzero(suppressed)
     if not gone.size:
         return True

@@ -1,7 +1,7 @@
 """Greedy clustering: what the methods share that gather one group after the other from the rows that are left.
 
 The table of those rows is that of `kacpc`. Here are the ways to choose the row to begin with, to fill a group with the
-rows that widen it least, and to deal out the rows that are left in the end. Losses are NCP (paper 000).
+rows that widen it least, and to deal out the rows that are left in the end. Losses are NCP (He et al. 2012).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010: section 6.2.1,
 with dist(A, B) = |A ∪ B| gc(A ∪ B) - |A| gc(A) - |B| gc(B) for distance. The measures are in costs.py.
 
-Time O(E² d) in practice, E³ d at worst, where one union makes all others look for their closest anew; memory O(E d)
+Time O(E² d) in practice, E³ d at worst, where one union makes all others look for their closest again; memory O(E d)
 for E distinct tuples with d attributes. Good at low loss by a measure of choice, the same whatever the seed: on Adult
 GCP is 0.0352 at k = 10 and 0.098 at k = 50, as near to sequential with the paper's ending as the paper says.
 
@@ -12,7 +12,7 @@ Decided where the paper is silent:
   last small one joins the closest of all others, as in section 6.3, of which this is the case k0 = 1. Where final
   clusters may take in small ones at any time, GCP on Adult is 4 to 6 percent higher.
 - Equal rows are one cluster from the start, as their distance is 0. Of pairs equally close, the one of the lowest
-  tuples is united.
+  tuples is merged.
 - The measures are those that look at no sensitive column: NCP, LM, MI and suppression. Attributes count by their
   weights.
 """
@@ -29,7 +29,7 @@ from sqlanon.udfs.space.costs import COSTS, PRIVATE, Rate, rates
 BLIND = tuple(cost for cost in COSTS if cost not in PRIVATE)
 """The measures that look at no sensitive column."""
 TABLE_CELLS = 2**22
-"""The rates of so many ranges or pairs of nodes are held for an attribute."""
+"""The rates of this many ranges or pairs of nodes are held for an attribute."""
 
 
 def cluster(problem: Problem, k: int, rng: np.random.Generator, progress: Progress, *, cost: str = "ncp") -> Groups:
@@ -164,8 +164,8 @@ METHOD = Method(
     name="agglomerative",
     paper="Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010, 6.2.1",
     cost="O(E² d) time, O(E d) memory for E distinct tuples with d attributes",
-    use="low loss by a measure of your choice, the same whatever the seed",
+    use="low loss by a measure of your choice; does not depend on the seed",
     cluster=cluster,
-    parameters=(Parameter("cost", "ncp", "the measure to keep low", choices=BLIND),),
+    parameters=(Parameter("cost", "ncp", "the measure to minimize", choices=BLIND),),
     block_size=15_000,
 )

@@ -1,11 +1,11 @@
 """Anatomy: quasi-identifiers as they are, and sensitive values in another table, linked by groups.
 
-Xiao, Tao: Anatomy: Simple and Effective Privacy Preservation, VLDB 2006, section 4 (named in paper 002). A group has
-rows with l different sensitive values, so whoever finds a person's row learns that the value is one of l. Nothing is
-generalized: who is in the table is there for all to see, and what a person has is known up to 1/l.
+Xiao, Tao: Anatomy: Simple and Effective Privacy Preservation, VLDB 2006, section 4 (mentioned by Goldberger & Tassa
+2010). A group has rows with l different sensitive values, so whoever finds a person's row learns that the value is one
+of l. Nothing is generalized: who is in the table is there for all to see, and what a person has is known up to 1/l.
 
-Time O(n log n) and memory O(n) for n rows. Good where exact quasi-identifiers matter, and where it is no secret who is
-in the table.
+Time O(n log n) and memory O(n) for n rows. Good where exact quasi-identifiers matter, and where it is not a secret who
+is in the table.
 
 Decided:
 - The paper makes one group after the other, a random row of each of the l most frequent values left, and then adds each
@@ -50,7 +50,8 @@ METHOD = Method(
     name="anatomy",
     paper="Xiao, Tao: Anatomy: Simple and Effective Privacy Preservation, VLDB 2006",
     cost="O(n log n) time, O(n) memory for n rows",
-    use="exact quasi-identifiers, with the sensitive values of each group apart; needs l and one sensitive column",
+    use="exact quasi-identifiers, with the sensitive values of each group in a separate table; needs l and "
+    "one sensitive column",
     cluster=cluster,
     is_diverse=True,
     is_homogeneous=False,

@@ -1,25 +1,20 @@
-"""Auto: the default. Peel finds the groups, a search improves them for as long as the user wants to wait.
+"""Auto: the default. Peel finds the groups, refine polishes them for as long as the user wants to wait.
 
-Where a row's loss is that of its box alone (NCP, LM, precision) and no models are required, the search is that of
-after/search.py, guided by the prices that also prove how near to the best possible the answer is. On a single column it
-also starts from the optimum along the column, which hilbert's dynamic program finds. By MI and PMI, and with models,
-after/refine.py improves the better of several starts: a peel by the objective, one by NCP and, with models, one that is
-blind to them, all repaired first.
+`objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
+Where models are required, so does a peel that is blind to them, and all starts are repaired first.
+`effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short polish, 'balanced'
+takes about ten times as long, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
+peel runs to its end, and what is left of the budget goes to refine.
 
-`effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short search, 'balanced'
-takes some seconds and 'best' about half a minute on a table like Adult. `time_budget` counts in seconds instead: peel
-and prices run to their end, and what is left of the budget goes to the search.
-
-Time O(E (s d + r (d + log E))) and memory O(E (d + h) + n) for s steps of peel and r of the search over n rows in E
-distinct tuples with d attributes of h levels. Above `LARGE` tuples in the table s and r fall in proportion, as each
-step does more work.
+Time O(E (s d + r (d + log E))) and memory O(E (d + h)) for s steps of peel and r of refine over E distinct tuples with
+d attributes of h levels. Above `LARGE` tuples in the table s and r fall in proportion, as each step does more work.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -28,40 +23,36 @@ import numpy as np
 from sqlanon.udfs.after import repair
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
-from sqlanon.udfs.methods import hilbert, peel
+from sqlanon.udfs.methods import peel
 from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.space import costs
-from sqlanon.udfs.space.grid import ADDITIVE
 
 LARGE = 50_000
 ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
 SMALL = 20_000
-"""Tables of so many tuples can afford to repair a start that breaks its models almost everywhere."""
-LEAST = 10_000
-"""A table is searched as long as if it had so many tuples: in a smaller one, a step takes less time."""
+"""Tables of this many tuples can afford to repair a start that breaks its models almost everywhere."""
 PER_TUPLE = 20
-"""Steps of peel are at most so many per tuple: a small table has few classes to find."""
+"""Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many steps peel, search and refine may take: those of search for each tuple, those of refine at k = 10.
+    """How many steps peel and refine may take, those of refine at k = 10.
 
-    The latter grow with the power `longer` of k: a step takes less time where groups are fewer, and does less.
+    They grow with the power `longer` of k: a step takes less time where groups are fewer, and does less.
     """
 
     peel: int
-    search: float
     refine: int
     longer: float = 0.2
     heat: float = 0.0
 
 
 EFFORTS = {
-    "fast": Effort(10_000, 0.6, 20),
-    "balanced": Effort(150_000, 4, 400),
-    "best": Effort(150_000, 60, 6_000, longer=0.5, heat=0.5),
+    "fast": Effort(10_000, 20),
+    "balanced": Effort(150_000, 400),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5),
 }
 
 
@@ -77,13 +68,9 @@ def cluster(
     part: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """Peel, then search or refine. The problem is this part of a table that was cut into blocks."""
+    """Peel, then refine. The problem is this part of a table that was cut into blocks."""
     begin = clock()
     steps = EFFORTS[effort]
-    if objective in ADDITIVE and not problem.models and problem.sensitive is not None:
-        merged, place = problem.merged()
-        same = {"objective": objective, "effort": effort, "time_budget": time_budget, "part": part, "clock": clock}
-        return repair.spread(cluster(merged, k, rng, progress, **same), place, problem.counts)  # type: ignore[arg-type]
     share = min(1.0, LARGE * part / len(problem.counts))
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
     measures = list(dict.fromkeys(("ncp", objective)))
@@ -94,16 +81,12 @@ def cluster(
     ]
     if problem.models:
         starts = _repaired(problem, k, rng, partial(progress, THOUSANDTHS // 4, THOUSANDTHS), fewer, starts)
-    if len(problem.attributes) == 1 and not problem.models:
-        starts.append(hilbert.cluster(problem, k, rng, lambda *done, **facts: progress(THOUSANDTHS // 4, THOUSANDTHS)))
     groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
-    if objective in ADDITIVE and not problem.models:
-        return _searched(problem, groups, k, rng, rest, objective, effort, share, part, seconds, clock)
     return refine(
         problem,
         groups,
@@ -118,35 +101,6 @@ def cluster(
     )
 
 
-def _searched(
-    problem: Problem,
-    groups: Groups,
-    k: int,
-    rng: np.random.Generator,
-    progress: Progress,
-    objective: str,
-    effort: str,
-    share: float,
-    part: float,
-    seconds: float | None,
-    clock: Callable[[], float],
-) -> Groups:
-    """Prices, then the search that they guide. They are imported when needed: numba takes a quarter of a second."""
-    from sqlanon.udfs.after.search import search
-    from sqlanon.udfs.evaluate.prices import WORK, certify
-
-    begin = clock()
-    found = certify(problem, k, between(progress, 0, 250), objective=objective, work=int(WORK[effort] * part))
-    tuples = max(share * len(problem.counts), LEAST * part)
-    steps = None if seconds is not None else int(EFFORTS[effort].search * tuples)
-    left = None if seconds is None else max(0.0, seconds - (clock() - begin))
-    rest = between(progress, 250, THOUSANDTHS)
-    groups = search(problem, groups, k, rng, rest, found, objective=objective, steps=steps, seconds=left, clock=clock)
-    if objective != "ncp" or part < 1:
-        return groups
-    return replace(groups, report=groups.report | {"lower_bound": found.bound})
-
-
 def _repaired(
     problem: Problem, k: int, rng: np.random.Generator, pause: Callable[[], None], steps: int, starts: list[Groups]
 ) -> list[Groups]:
@@ -158,15 +112,15 @@ def _repaired(
     if len(problem.counts) <= SMALL:
         merged, place = problem.merged()
         blind = peel.cluster(merged, k, rng, hold, steps=steps)
-        starts = [*starts, repair.spread(blind, place, problem.counts)]
+        starts = [*starts, repair.spread(blind, place, problem.counts, rng)]
     return [repair.repair(problem, start, hold) for start in starts]
 
 
 METHOD = Method(
     name="auto",
-    paper="peel, then a large-neighbourhood search (Shaw, CP 1998) for the loss of He et al., PAKDD 2012",
+    paper="peel, then a large-neighborhood search (Shaw, CP 1998) for the loss of He et al., PAKDD 2012",
     cost="O(E (s d + r log E)) time, O(E d) memory for s and r steps over E distinct tuples with d attributes",
-    use="the default: the least loss in the time given",
+    use="the default: the lowest loss in the given time",
     cluster=cluster,
     parameters=(
         peel.OBJECTIVE,
@@ -174,5 +128,6 @@ METHOD = Method(
         Parameter("time_budget", None, "seconds to spend instead; the answer then depends on the machine"),
     ),
     is_diverse=True,
+    is_timed=True,
     block_size=100_000,
 )

@@ -9,9 +9,9 @@ tables and at large k.
 
 Decided where the paper is silent, says two things or is misprinted:
 - reading = 'restarts': every try starts from two random tuples, and the best of r is taken. reading = 'rounds', the
-  literal one: only the first try does, and each later one from the centres of the groups before; centres are used
+  literal one: only the first try does, and each later one from the centers of the groups before; centers are used
   there only. Restarts are the default, as they lose a fifth less on Adult and find Table 2 every time.
-- The first two centres are drawn from the group's distinct quasi-identifiers, each as likely as the others however many
+- The first two centers are drawn from the group's distinct quasi-identifiers, each as likely as the others however many
   rows have it; two rows drawn at random lose about a fifth more on Adult with k = 10.
 - centre = 'mean': the mean of the numbers, and of the leaf positions in depth-first order, rounded to a leaf (half
   up). centre = 'median': of each attribute, the value in the group with the least summed NCP to its rows, the lowest
@@ -19,7 +19,7 @@ Decided where the paper is silent, says two things or is misprinted:
 - NCP(G1) + NCP(G2) is summed over rows. Attributes count by their share of the weights.
 - A tuple goes to the lower of Δ1 and Δ2 with all its rows. Ties are dealt out last, in tuple order: to the first group
   while it has no more than half of all rows, then to the second. That is "to the smaller group" with the same sizes in
-  the end, but neighbours stay together; so the order of tuples needs no shuffling.
+  the end, but neighbors stay together; so the order of tuples needs no shuffling.
 - Borrowed are the rows with the least Δ1 - Δ2 until there are k, the nearest to the ties in tuple order among equals.
   Only here may the rows of a tuple part, and those of one tuple at most.
 - A group is final below 2k rows, and if all its tuples are equal: then it loses nothing.
@@ -31,8 +31,8 @@ For l-diversity (real-valued l, each sensitive column by itself):
   turn. Its condition must be ">", as in Theorem 3, and g = floor(|T| / max(l, k)): with ceil, Theorem 3 is false (five
   tuples, l = 2, values 0, 0, 1, 1, 2) and parts of about l rows would break k. g is lowered until all parts are
   l-diverse, by more than one at a time where the second or a later sensitive column prevents it; g = 1 always is.
-- Who of a value's tuples goes to which part is free. The parts get as many as by turns, but in quasi-identifier order:
-  the first part the first ones. The attribute that loses most in the group comes first in that order.
+- Which of a value's tuples goes to which part is arbitrary. The parts get as many as by turns, but in quasi-identifier
+  order: the first part the first ones. The attribute that loses most in the group comes first in that order.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def cluster(
     reading: str = "restarts",
     centre: str = "mean",
 ) -> Groups:
-    """Figure 4, level by level, and Figure 5 for what is left if l is asked for."""
+    """Figure 4, level by level, and Figure 5 for what is left if l is required."""
     problem.need_rows(k)
     legality.check_legal(problem)
     table = Table(problem, k)
@@ -101,7 +101,7 @@ def _restarts(table: Table, parts: Parts, draws: Floats, pause: Callable[[], Non
 
 
 def _rounds(table: Table, parts: Parts, draws: Floats, pause: Callable[[], None], tries: int, centre: str) -> Best:
-    """The best cut of each group, the first from two random tuples and the others from the centres of the last cut."""
+    """The best cut of each group, the first from two random tuples and the others from the centers of the last cut."""
     best = Best(table, parts)
     centres, before = table.random_centres(parts, draws), None
     for _ in range(tries):
@@ -120,7 +120,7 @@ def _rounds(table: Table, parts: Parts, draws: Floats, pause: Callable[[], None]
 
 
 class Cuts:
-    """Each group cut in two, for each of some tries: the rows nearest to the first centre, and the others."""
+    """Each group cut in two, for each of some tries: the rows nearest to the first center, and the others."""
 
     def __init__(self, table: Table, parts: Parts, centres: Centres) -> None:
         self.parts = parts
@@ -222,20 +222,20 @@ METHOD = Method(
     name="bisecting",
     paper="He, Chen, Chen, Dong, Wang, Huang: Clustering-Based k-Anonymity, PAKDD 2012 (CB)",
     cost="O(r E (d + log E) log(n/k)) time on average, O(E d) memory for n rows in E distinct tuples with d attributes",
-    use="large tables: the fastest; keeps l by itself",
+    use="large tables: the fastest; enforces l itself",
     cluster=cluster,
     parameters=(
         Parameter("tries", 15, "how often a group is cut to keep the best cut: the paper's r", low=1, is_whole=True),
         Parameter(
             "reading",
             "restarts",
-            "tries all start from two random tuples, or go on in rounds from the last cut's centres",
+            "tries all start from two random tuples, or continue in rounds from the last cut's centers",
             choices=("restarts", "rounds"),
         ),
         Parameter(
             "centre",
             "mean",
-            "a group's centre in rounds: the mean, or the median of least summed NCP",
+            "a group's center in rounds: the mean, or the median with the smallest sum of NCP",
             choices=("mean", "median"),
         ),
     ),

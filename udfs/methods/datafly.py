@@ -8,9 +8,9 @@ GROUP BY per step, for any number of columns. It takes a single path through the
 than `incognito` with the same suppression.
 
 Decided where the paper is silent:
-- Levels of numbers, and what is printed: see `fulldomain`. Of attributes with as many values the first goes up.
+- Levels of numbers, and what is released: see `fulldomain`. Of attributes with as many values the first goes up.
 - The paper suppresses up to k rows; `max_suppression` allows a share of all rows instead.
-- Suppressed rows are printed alike, so they must be k or none. The paper's complementary suppression brings them up to
+- Suppressed rows are released alike, so they must be k or none. The paper's complementary suppression brings them up to
   k: with rows of the largest class, the first of the largest ones, its lowest tuples first, if it can spare them.
   Otherwise, and where no suppression is allowed, generalization goes on.
 - A class that breaks a model such as l is treated as one that is too small, and suppressed rows must keep it, too.
@@ -75,7 +75,7 @@ METHOD = Method(
     name="datafly",
     paper="Sweeney: Achieving k-Anonymity Privacy Protection Using Generalization and Suppression, IJUFKS 2002",
     cost="O(h E d) time, O(E d) memory for E distinct tuples with d attributes of h levels together",
-    use="every column at one level in all rows, at once and for any number of columns",
+    use="every column at one level in all rows; fast, for any number of columns",
     cluster=cluster,
     is_diverse=True,
     suppresses=True,

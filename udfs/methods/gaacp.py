@@ -1,14 +1,14 @@
 """GAA-CP: a random tuple and the tuples that widen its group least, until there are k rows.
 
 Jiang, Zeng, Ma: Clustering-Anonymity Method for Privacy Preservation of Table Data-Publishing, Journal of Software 28
-(2), 2017, in Chinese; the greedy algorithm based on clustering partition, to which paper 004 compares.
+(2), 2017, in Chinese; the greedy algorithm based on clustering partition, with which Wang et al. 2022 compare.
 
 Time O(E² d) and memory O(E d) for E distinct tuples with d attributes. Good at tables in which many rows already have
-company: tuples stay whole, and one of k rows with which a group begins is printed as it is.
+k equals: tuples stay whole, and a tuple of k rows with which a group begins is released unchanged.
 
-Known from its abstract and from paper 004: groups are begun one after the other; the tuple with the smallest distance
-to the group, which is the loss of generalizing both, is added next; groups have k rows or just over; several rows are
-gathered at once; the beginning is random. Inferred from that:
+Known from its abstract and from Wang et al. 2022: groups are begun one after the other; the tuple with the smallest
+distance to the group, which is the loss of generalizing both, is added next; groups have k rows or just over; several
+rows are gathered at once; the beginning is random. Inferred from that:
 - Rows that are alike are what is gathered at once, so tuples stay whole and a group ends with more than k rows where
   its last tuple has several.
 - Every group begins with the tuple of a row drawn at random.

@@ -1,19 +1,20 @@
 """Hilbert: the tuples in the order of a space-filling curve, cut into the best runs of k rows or more.
 
 Ghinita, Karras, Kalnis, Mamoulis: Fast Data Anonymization with Low Information Loss, VLDB 2007, with the attributes
-rescaled as in section 6.2.3 of paper 002. What is near on the curve is near in the table, so groups are sought among
-the runs of the curve only, and of all ways to cut it into runs of k to 2k - 1 rows the one with the least NCP is found
-by dynamic programming; longer runs could be cut without loss.
+rescaled as in section 6.2.3 of Goldberger & Tassa 2010. What is near on the curve is near in the table, so groups are
+sought among the runs of the curve only, and of all ways to cut it into runs of k to 2k - 1 rows the one with the least
+NCP is found by dynamic programming; longer runs could be cut without loss.
 
 Time O(n k d) and memory O(n d) for n rows in E distinct tuples with d attributes, of which no more than 4k - 3 rows
 of a tuple count: linear in the rows. Good at very large tables.
 
 Decided where the papers are silent:
 - The curve is Hamilton's (Compact Hilbert Indices, 2006, after Moore), with the first attribute as the least
-  significant digit: it gives the values of Table 1 in paper 002.
+  significant digit: it gives the values of Table 1 in Goldberger & Tassa 2010.
 - scale = 'minmax' stretches all attributes to the range of the one with the most values: categories by their leaves in
-  depth-first order, numbers by their place on the line. scale = 'raw' takes ranks as they are, as before paper 002. The
-  order of the curve is the smallest whose cube holds all points. NULL is as far above the numbers as they reach.
+  depth-first order, numbers by their place on the line. scale = 'raw' uses unscaled ranks, as before Goldberger & Tassa
+  2010. The order of the curve is the smallest whose cube holds all points. NULL is as far above the numbers as they
+  reach.
 - The NCP of a run is that of its closest common generalization on all attributes. Tuples at one place of the curve come
   in the order of their ranks; of equally good last runs the shortest is taken.
 - The rows of a tuple may part. Of a tuple with more than 4k - 3 rows, some are a run by themselves wherever the cuts
@@ -64,7 +65,7 @@ def cluster(problem: Problem, k: int, rng: np.random.Generator, progress: Progre
 def cube(problem: Problem, scale: str) -> tuple[Ints, int]:
     """The tuples as points with whole coordinates, attributes × tuples, and how many binary digits these have."""
     if len(problem.attributes) > DIGITS:
-        raise DataError(f"hilbert takes up to {DIGITS} quasi-identifiers, and there are {len(problem.attributes)}.")
+        raise DataError(f"hilbert takes up to {DIGITS} quasi-identifiers, but there are {len(problem.attributes)}.")
     sizes = [len(a.at) if isinstance(a, Numbers) else a.leaves for a in problem.attributes]
     side = max(sizes) - 1
     points = problem.ranks.T
@@ -171,13 +172,13 @@ METHOD = Method(
     name="hilbert",
     paper="Ghinita, Karras, Kalnis, Mamoulis: Fast Data Anonymization with Low Information Loss, VLDB 2007",
     cost="O(n k d) time, O(n d) memory for n rows with d attributes",
-    use="very large tables: among the fastest, and the same whatever the seed",
+    use="very large tables: one of the fastest; does not depend on the seed",
     cluster=cluster,
     parameters=(
         Parameter(
             "scale",
             "minmax",
-            "stretch all attributes to one length (minmax), or take ranks as they are (raw)",
+            "stretch all attributes to the same length (minmax), or use ranks unchanged (raw)",
             choices=("minmax", "raw"),
         ),
     ),

@@ -1,7 +1,7 @@
 """Incognito: the best of all full-domain generalizations.
 
 LeFevre, DeWitt, Ramakrishnan: Incognito: Efficient Full-Domain k-Anonymity, SIGMOD 2005: the algorithm of section 3.1
-with the superroots of section 3.3. Paper 003 compares with it.
+with the superroots of section 3.3. Li et al. 2006 compare with it.
 
 A generalization that passes still does if an attribute is taken further up (generalization property) or left out
 (subset property). So single attributes are searched first, then pairs, and so on: a generalization is tested only if it
@@ -10,15 +10,15 @@ groups the classes of the subset's superroot, the finest that all its candidates
 (rollup).
 
 Time O(t E d) for t tests of E distinct tuples with d attributes, memory O(E d + g) for g generalizations of all subsets
-of attributes together, of which 2^22 are accepted. Good where a column must be printed alike in all rows, and as what
+of attributes together, of which 2^22 are accepted. Good where a column must be released alike in all rows, and as what
 local methods are compared with: they lose several times less.
 
 Decided where the paper is silent:
-- Levels of numbers, and what is printed: see `fulldomain`.
+- Levels of numbers, and what is released: see `fulldomain`.
 - Of all generalizations that pass, the one of least NCP as printed is taken; of equal ones the first in the order of
   the levels, the first attribute's first.
 - With `max_suppression`, what passes has no more than this share of all rows in classes of fewer than k, and they are
-  suppressed. As they are printed alike, they must be none, or k and more: others that pass are not legal. A coarser
+  suppressed. As they are released alike, they must be none, or k and more: others that pass are not legal. A coarser
   generalization that suppresses less may cost less, so all that pass are considered, those first that cost least
   without suppression, until the next costs more even so than the best one with it.
 - Models such as l are part of the test. With suppression that is not monotone, as a class that keeps them may unite
@@ -142,7 +142,7 @@ METHOD = Method(
     name="incognito",
     paper="LeFevre, DeWitt, Ramakrishnan: Incognito: Efficient Full-Domain k-Anonymity, SIGMOD 2005",
     cost="O(t E d) time for t tests of E distinct tuples with d attributes, at most one for each generalization",
-    use="every column at one level in all rows, the best there is; up to about 10 columns",
+    use="every column at one level in all rows, with the smallest possible loss; up to about 10 columns",
     cluster=cluster,
     is_diverse=True,
     suppresses=True,

@@ -4,8 +4,8 @@ Li, Wong, Fu, Pei: Achieving k-Anonymity by Clustering in Attribute Hierarchical
 distortion of section 3, the distances of section 4 and Algorithm 1 of section 5.
 
 Time O(E² d) and memory O(E d) for E distinct tuples with d attributes, and a table of nodes × nodes for each
-hierarchy of up to 2,048 nodes. Good at tables in which many rows already have company: a class of k rows or
-more is left alone until a small one needs some of it, so frequent tuples are printed as they are.
+hierarchy of up to 2,048 nodes. Good at tables in which many rows already have k equals: a class of k rows or
+more is left alone until a small one needs some of it, so frequent tuples are released unchanged.
 
 Decided where the paper is silent:
 - The weight between levels j and j - 1 is 1/(j - 1)^beta: beta = 0 is the paper's uniform weights, beta ≥ 1
@@ -15,13 +15,13 @@ Decided where the paper is silent:
   together with NULL are distorted by 1. Attributes count by their weights.
 - The stub of a large class is made of its members nearest to the small class's tuple (Definition 9), the
   lowest tuple first among equals; the distance that chooses the class is taken from its current tuple.
-- The tuple of a class is the closest common generalisation of its members, so a trunk may become more
-  specific. A merged class or trunk whose tuple is that of another class is united with it.
+- The tuple of a class is the closest common generalization of its members, so a trunk may become more
+  specific. A merged class or trunk whose tuple is that of another class is merged with it.
 - Small classes are drawn uniformly. Of classes equally near, the first wins: classes start in tuple order, a
   merged class takes the place of the one it joined, and a class that took a stub keeps its own.
 - Outliers (end of section 5): a class is suppressed when joining its nearest class would cost the rows
   concerned, on average, more than the share `threshold` of all they can lose. Fewer than k suppressed rows
-  could not hide among themselves: they are generalised after all, as if there were no threshold.
+  could not hide among themselves: they are generalized after all, as if there were no threshold.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Classes:
         return tuple([axis.value(*ends) for axis, *ends in zip(self.axes, lo, hi, strict=True)])
 
     def _cut(self, one: int, other: int, rows: int) -> tuple[Members, Members]:
-        """The stub of so many rows, nearest to the first class, and the trunk of the second class."""
+        """The stub of this many rows, nearest to the first class, and the trunk of the second class."""
         trunk = self.members[other]
         nearest = np.array(sorted(trunk))
         if len(nearest) > 1:
@@ -314,10 +314,10 @@ METHOD = Method(
     name="kaca",
     paper="Li, Wong, Fu, Pei: Achieving k-Anonymity by Clustering in Attribute Hierarchical Structures, DaWaK 2006",
     cost="O(E² d) time, O(E d) memory for E distinct tuples with d attributes",
-    use="many frequent tuples, which it prints as they are; outliers can be suppressed",
+    use="many frequent tuples, which it releases unchanged; outliers can be suppressed",
     cluster=cluster,
     parameters=(
-        Parameter("beta", 0.0, "a step up from level j weighs 1/(j - 1)^beta; 0: all steps alike", high=10.0),
-        Parameter("threshold", None, "suppress a class whose merger costs more than this share", high=1.0),
+        Parameter("beta", 0.0, "a step up from level j weighs 1/(j - 1)^beta; 0: all steps weigh the same", high=10.0),
+        Parameter("threshold", None, "suppress a class if merging it costs more than this share", high=1.0),
     ),
 )

@@ -1,4 +1,4 @@
-"""KACPC: groups of k rows around centres that spread from the middle of the table to its edge.
+"""KACPC: groups of k rows around centers that spread from the middle of the table to its edge.
 
 Wang, He, Zhu: Improving Data Utilization of K-anonymity through Clustering Optimization, 2022: the distances
 of section 3.2 and Algorithm 1 of section 4.
@@ -12,11 +12,11 @@ Decided where the paper is silent or says two things:
 - The distance of categories is equations (4) and (5) as printed, with heights counted from the deepest leaf,
   which has 1: a leaf directly under the root of a tree of three levels has height 2.
 - NULL is as far from a number as the two ends of the domain: 1. Attributes count by their weights.
-- The next centre is the row nearest to all centres so far, as in Algorithm 1; the text leaves out the first
-  centre.
-- Ties: the lowest rank is the mode, the lowest tuple is the centre or the nearest to it, and a row left over
-  joins the first of the nearest centres. Tuples come sorted by rank, so the order of rows does not matter.
-- The rows of a tuple may belong to several groups: beside a centre, its copies are rows like all others.
+- The next center is the row nearest to all centers so far, as in Algorithm 1; the text leaves out the first
+  center.
+- Ties: the lowest rank is the mode, the lowest tuple is the center or the nearest to it, and a row left over
+  joins the first of the nearest centers. Tuples come sorted by rank, so the order of rows does not matter.
+- The rows of a tuple may belong to several groups: apart from the center, its copies are rows like all others.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def cluster(problem: Problem, k: int, rng: np.random.Generator, progress: Progre
 
 
 def _nearest_centre(problem: Problem, gauges: list[Gauge], tuples: Ints, centres: Ints) -> Ints:
-    """The group whose centre is nearest to each tuple."""
+    """The group whose center is nearest to each tuple."""
     ranks = problem.ranks[centres].T
     nearest = [record_distance(gauges, problem.ranks[t], ranks).argmin() for t in tuples]
     return np.array(nearest, dtype=np.int64)
@@ -63,6 +63,6 @@ METHOD = Method(
     name="kacpc",
     paper="Wang, He, Zhu: Improving Data Utilization of K-anonymity through Clustering Optimization, 2022",
     cost="O(n E d / k) time, O(E d) memory for n rows in E distinct tuples with d attributes",
-    use="groups of exactly k rows, the same whatever the seed; fast when k is large",
+    use="groups of exactly k rows; does not depend on the seed; fast if k is large",
     cluster=cluster,
 )

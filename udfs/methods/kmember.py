@@ -1,8 +1,8 @@
 """k-member: from the far side of the table, k rows that widen their group least, and then to the other side.
 
 Byun, Kamra, Bertino, Li: Efficient k-Anonymization Using Clustering Techniques, DASFAA 2007: the greedy k-member
-algorithm, as it is commonly told; the paper itself was not at hand. Papers 002 (section 6.2.1) and 004 (section 4.1)
-compare with it.
+algorithm, as it is commonly described; the paper itself was not available. Goldberger & Tassa 2010 (section 6.2.1) and
+Wang et al. 2022 (section 4.1) compare with it.
 
 Time O(n E d) and memory O(E d) for n rows in E distinct tuples with d attributes: in practice a pass over the tuples
 for each time a group grows wider, as rows within its closure are taken together. Good at low loss with groups of k
@@ -10,9 +10,10 @@ rows and hardly ever more.
 
 Decided:
 - The loss is NCP. Its own is said to be the same for numbers, and the height of the common node for categories.
-- The next group begins with the row farthest from the one added last. Paper 004 says: farthest from the last group's
-  centre.
-- Rows are added by what they cost the group as it is by then. Paper 002 takes the k - 1 nearest to the first row.
+- The next group begins with the row farthest from the one added last. Wang et al. 2022 say: farthest from the last
+  group's center.
+- Rows are added by what they cost the group as it is by then. Goldberger & Tassa 2010 take the k - 1 nearest to the
+  first row.
 - Ties: the lowest tuple, and the first of the groups that a row left over may join. Rows left over come in random
   order.
 - The rows of a tuple may belong to several groups.

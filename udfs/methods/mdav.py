@@ -2,7 +2,7 @@
 
 Domingo-Ferrer, Torra: Ordinal, Continuous and Heterogeneous k-Anonymity through Microaggregation, Data Mining and
 Knowledge Discovery 11, 2005: the algorithm MDAV-generic, as it is commonly told; the paper itself was not at hand.
-Paper 004 compares with it and says how nominal categories differ (section 2).
+Wang et al. 2022 compare with it and say how nominal categories differ (section 2).
 
 Time O(n E d / k) and memory O(E d) for n rows in E distinct tuples with d attributes. Good at tables of numbers, at
 groups of exactly k rows, and where the answer must not depend on a seed.
@@ -99,11 +99,11 @@ METHOD = Method(
     name="mdav",
     paper="Domingo-Ferrer, Torra: Ordinal, Continuous and Heterogeneous k-Anonymity through Microaggregation, 2005",
     cost="O(n E d / k) time, O(E d) memory for n rows in E distinct tuples with d attributes",
-    use="numbers; groups of exactly k rows, the same whatever the seed",
+    use="numbers; groups of exactly k rows; does not depend on the seed",
     cluster=cluster,
     parameters=(
         Parameter(
-            "categories", "hierarchy", "how categories differ: by tree, by order, or all alike", choices=CATEGORIES
+            "categories", "hierarchy", "how categories differ: by tree, by order, or all by 1", choices=CATEGORIES
         ),
     ),
 )

@@ -1,18 +1,18 @@
 """Mondrian: cut the table along its widest attribute, and the parts again, while both sides keep k rows.
 
-LeFevre, DeWitt, Ramakrishnan: Mondrian Multidimensional K-Anonymity, ICDE 2006; see also section 6.2.2 of paper 002.
-cuts = 'strict' cuts between values only, so that equal tuples are always in one group; cuts = 'relaxed' also parts the
-rows of one value where nothing else helps, so that no group of 2k rows or more loses anything.
+LeFevre, DeWitt, Ramakrishnan: Mondrian Multidimensional K-Anonymity, ICDE 2006; see also section 6.2.2 of Goldberger &
+Tassa 2010. cuts = 'strict' cuts between values only, so that equal tuples are always in one group; cuts = 'relaxed'
+also parts the rows of one value where nothing else helps, so that no group of 2k rows or more loses anything.
 
 Time O(E (d + log E)) for each try of a cut, up to d tries for each level of cuts, and about log2(n / k) levels; memory
 O(E d) for n rows in E distinct tuples with d attributes: all parts of a level are cut at once. Good at very large
-tables, and where equal tuples should be printed alike (strict).
+tables, and where equal tuples should be released alike (strict).
 
 Decided where the paper is silent, or where another reading is clearly better:
 - An attribute is as wide as its NCP times its weight; of equals the first is cut. Where it allows no cut, the next
   widest is tried. A part that loses nothing is final.
 - Numbers are cut between values. A tree is cut between children of the closest common node, in depth-first order: cut
-  after cut its children part, while small ones stay together with their neighbours.
+  after cut its children part, while small ones stay together with their neighbors.
 - Of the places that leave k rows on both sides the one nearest to the median is taken, the lower of two. The median
   alone, as printed, would leave parts uncut that have an allowable cut, although the paper cuts while there is one.
 - Relaxed: a part is halved along its widest attribute, in the order of values and then of tuples, only where no cut
@@ -134,13 +134,13 @@ METHOD = Method(
     name="mondrian",
     paper="LeFevre, DeWitt, Ramakrishnan: Mondrian Multidimensional K-Anonymity, ICDE 2006",
     cost="O(E d (d + log E) log(n / k)) time, O(E d) memory for n rows in E distinct tuples with d attributes",
-    use="very large tables: the fastest; cuts = 'strict' prints equal tuples alike",
+    use="very large tables: the fastest; cuts = 'strict' releases equal tuples alike",
     cluster=cluster,
     parameters=(
         Parameter(
             "cuts",
             "relaxed",
-            "cut between values only (strict), or halve the rows of one value where nothing else helps",
+            "cut between values only (strict), or split rows with the same value if there is no other cut",
             choices=("relaxed", "strict"),
         ),
     ),

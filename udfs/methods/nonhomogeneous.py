@@ -3,11 +3,11 @@
 Wong, Mamoulis, Cheung: Non-homogeneous Generalization in Privacy Preserving Data Publishing, SIGMOD 2010 (NH in paper
 000). The table is partitioned, the rows of a part form a ring, and the box that begins at a row covers it and the k - 1
 that follow. So every box covers k rows and every row is in k boxes. Were each row printed with the box that it begins,
-whoever knows the method could tell them apart; so a random perfect matching decides which row is printed with which
+whoever knows the method could tell them apart; so a random perfect matching decides which row is released with which
 box, and every row has each of its k boxes with the probability 1/k. udfs/matches.py verifies it.
 
-Time O(n d log k + n k log² k) and memory O(n d) for n rows with d attributes, beside that of the partition. Good at
-coarse partitions, which lose much less so: nothing is printed wider than its part. k holds for people, but rows that
+Time O(n d log k + n k log² k) and memory O(n d) for n rows with d attributes, in addition to the partition's. Good at
+coarse partitions, which lose much less so: nothing is released wider than its part. k holds for people, but rows that
 look the same may be fewer; l is not kept.
 
 Decided:
@@ -15,8 +15,8 @@ Decided:
 - In each part, rows are sorted by the attribute in which a step costs most first: its NCP over the part, divided by the
   number of steps. What comes last changes most, and windows of k rows are narrow in all but that.
 - The matching: the pairs of all k shifts of the ring get whole weights that sum up to a power of two at each row and
-  box. Neighbours exchange some of it; then weights are halved again and again. Pairs with odd weights form cycles,
-  joined at random; along each a coin decides which pairs gain what the others lose. No step favours a pair, and
+  box. Neighbors exchange some of it; then weights are halved again and again. Pairs with odd weights form cycles,
+  joined at random; along each a coin decides which pairs gain what the others lose. No step favors a pair, and
   what is left at last is a perfect matching.
 - The engine draws from the system's random source: whoever knew the seed could draw the same matching. The parts
   do not depend on it.
@@ -34,7 +34,7 @@ PARTITIONS: dict[str, Cluster] = {"auto": auto.cluster, "mondrian": mondrian.clu
 FINER = 2
 """Weights begin at 2^FINER or more, so that they can differ."""
 MIXES = 8
-"""How often neighbours exchange weights."""
+"""How often neighbors exchange weights."""
 PAIRS = 2_000_000
 """How many pairs of rows and boxes are matched together, if k is small."""
 
@@ -87,7 +87,7 @@ def windows(ranks: Ints, length: Ints, k: int) -> Box:
 
 
 def shifted(length: Ints, step: Ints | int) -> Ints:
-    """The place of the row that comes so many steps after each in its ring."""
+    """The place of the row that comes this many steps after each in its ring."""
     first = np.repeat(np.cumsum(length) - length, length)
     return np.asarray(first + (np.arange(len(first)) - first + step) % np.repeat(length, length))
 
@@ -141,7 +141,7 @@ def random_matching(length: Ints, k: int, rng: np.random.Generator) -> Ints:
 
 
 def mix(weights: Ints, length: Ints, turn: int, rng: np.random.Generator) -> None:
-    """Let neighbours in a ring exchange weight on two rows that both their boxes cover, as much one way as the other.
+    """Let neighbors in a ring exchange weight on two rows that both their boxes cover, as much one way as the other.
 
     Weights are boxes × steps to the row. Without this, the shifts of a ring with a prime number of rows never mix.
     """
@@ -185,7 +185,7 @@ def joined(end: Ints, rng: np.random.Generator) -> Ints:
 METHOD = Method(
     name="nonhomogeneous",
     paper="Wong, Mamoulis, Cheung: Non-homogeneous Generalization in Privacy Preserving Data Publishing, SIGMOD 2010",
-    cost="O(n d log k + n k log² k) time, O(n d) memory for n rows with d attributes, beside the partition's",
+    cost="O(n d log k + n k log² k) time, O(n d) memory for n rows with d attributes, in addition to the partition's",
     use="a box for each row instead of classes of k equal rows; k holds for people, verified by matching",
     cluster=cluster,
     parameters=(

@@ -1,20 +1,21 @@
 """OKA: one pass of k-means with n / k clusters, and then rows move from those that are too large to the others.
 
 Lin, Wei: An Efficient Clustering Method for k-Anonymization, PAIS 2008: the one-pass k-means algorithm, its clustering
-stage and its adjustment stage, as they are commonly told; the paper itself was not at hand. Paper 004 compares with it.
+stage and its adjustment stage, as they are commonly described; the paper itself was not available. Wang et al. 2022
+compare with it.
 
 Time O((E + m) n d / k) for n rows in E distinct tuples with d attributes, m of which are moved, and memory
 O((E + n / k) d). Rows that are moved go wherever there is room left, so it loses more than methods that fill one group
 after the other.
 
 Decided:
-- The centre of a cluster is the mean of its numbers and the closest common node of its categories. Numbers differ from
+- The center of a cluster is the mean of its numbers and the closest common node of its categories. Numbers differ from
   it by their share of the domain, categories by the NCP of both together. The mean is that of the numbers known; NULL
   and a number differ by 1.
 - Seeds are rows drawn without replacement, so two may be alike. All other rows come sorted. Copies of
-  a tuple join the same cluster: its centre comes no farther from the second by taking in the first.
-- In a cluster of more than k rows, the k nearest to its centre stay, the lowest tuples among equals. Centres are then
-  taken anew, and follow each row that joins. The rows to be moved come in random order: each joins the nearest cluster
+  a tuple join the same cluster: its center comes no farther from the second by taking in the first.
+- In a cluster of more than k rows, the k nearest to its center stay, the lowest tuples among equals. Centers are then
+  taken again, and follow each row that joins. The rows to be moved come in random order: each joins the nearest cluster
   with fewer than k rows, and when there is none, the nearest.
 - Ties go to the first cluster.
 """
@@ -66,7 +67,7 @@ def cluster(problem: Problem, k: int, rng: np.random.Generator, progress: Progre
 
 
 def trimmed(groups: Groups, centres: Centres, k: int) -> tuple[Groups, Ints]:
-    """The k rows of each group that are nearest to its centre, and the tuples of all other rows in order."""
+    """The k rows of each group that are nearest to its center, and the tuples of all other rows in order."""
     order = np.lexsort((groups.tuple, centres.from_tuples(groups.tuple, groups.group), groups.group))
     tuples, group, rows = groups.tuple[order], groups.group[order], groups.rows[order]
     before = np.cumsum(rows) - rows
@@ -77,7 +78,7 @@ def trimmed(groups: Groups, centres: Centres, k: int) -> tuple[Groups, Ints]:
 
 
 class Centres:
-    """The centres of groups, and how far tuples are from them."""
+    """The centers of groups, and how far tuples are from them."""
 
     def __init__(self, problem: Problem, groups: Groups) -> None:
         self.ranks = problem.ranks
@@ -91,19 +92,19 @@ class Centres:
                 self.axes.append(MeanAxis(attribute, weight, self.ranks[groups.tuple, j], groups))
 
     def from_tuple(self, t: int) -> Floats:
-        """From a tuple to every centre."""
+        """From a tuple to every center."""
         total = np.zeros(self.size)
         for axis, rank in zip(self.axes, self.ranks[t].tolist(), strict=True):
             total += axis.from_rank(rank)
         return total
 
     def from_tuples(self, tuples: Ints, group: Ints) -> Floats:
-        """From each tuple to the centre of its group."""
+        """From each tuple to the center of its group."""
         columns = zip(self.axes, self.ranks[tuples].T, strict=True)
         return np.asarray(np.sum([axis.from_ranks(ranks, group) for axis, ranks in columns], axis=0))
 
     def add(self, group: int, t: int, rows: int) -> None:
-        """Let a centre take in so many rows of a tuple."""
+        """Let a center take in this many rows of a tuple."""
         for axis, rank in zip(self.axes, self.ranks[t].tolist(), strict=True):
             axis.add(group, rank, rows)
 
@@ -167,7 +168,7 @@ class MeanAxis:
         return exact(self.weight * np.where(np.isnan(apart), np.isnan(mean) != np.isnan(at), apart))
 
     def add(self, group: int, rank: int, rows: int) -> None:
-        """Let a group take in so many rows of a number."""
+        """Let a group take in this many rows of a number."""
         if not np.isnan(self.at[rank]):
             self.rows[group] += rows
             self.sum[group] += rows * self.at[rank]
@@ -178,7 +179,7 @@ METHOD = Method(
     name="oka",
     paper="Lin, Wei: An Efficient Clustering Method for k-Anonymization, PAIS 2008",
     cost="O((E + m) n d / k) time, O((E + n / k) d) memory for n rows, m of them moved, in E distinct tuples",
-    use="comparison with methods that fill one group after the other, which lose less",
+    use="comparison with methods that fill one group after another, which lose less",
     cluster=cluster,
     block_size=40_000,
     counts_rows=True,

@@ -1,11 +1,11 @@
-"""Peel: from the finest full-domain generalization to the coarsest, whatever has company leaves as a group.
+"""Peel: from the finest full-domain generalization to the coarsest, every combination with k rows leaves as a group.
 
 A full-domain generalization takes every attribute to one of its levels: a tree to a level of its nodes, numbers to bins
-of one width. All of them are listed, in the order of what they cost the table's rows on average (by NCP, paper 000, or
-another measure of costs.py), and each looks at the tuples that are still there: a class of k rows or more that keeps
-all models becomes a group and leaves. Groups are printed as their closures, so a group costs what its members need and
-no more. Ours: full-domain generalization is Samarati's (TKDE 2001), giving each class its own level is what makes it
-local.
+of one width. All of them are listed, in the order of what they cost the table's rows on average (by NCP, He et al.
+2012, or another measure of costs.py), and each looks at the tuples that are still there: a class of k rows or more that
+keeps all models becomes a group and leaves. Groups are released as their closures, so a group costs what its members
+need and no more. Ours: full-domain generalization is Samarati's (TKDE 2001), giving each class its own level is what
+makes it local.
 
 Time O(s E d) for s generalizations of E distinct tuples with d attributes, and less as tuples leave; memory O(E h) for
 h levels of all attributes together. Good at any size and at large k, and as a start for `refine`: it is nothing but one
@@ -13,7 +13,7 @@ GROUP BY after another.
 
 Decided:
 - Numbers have the levels "value", bins of one width after the other, and "any". Widths grow from twice the median
-  distance of neighbours, but no less than 1/64 of the line, by the factor 2^(1/f), and every width comes with f
+  distance of neighbors, but no less than 1/64 of the line, by the factor 2^(1/f), and every width comes with f
   places for its first edge. f is the largest of 0.5, 1, 2, 3 and 4 with which the lattice has no more than `steps`
   generalizations. NULL has a bin of its own at all levels but "any".
 - A lattice of more than `steps` generalizations even so is sampled, evenly where it can be listed; otherwise a share
@@ -38,15 +38,15 @@ from sqlanon.udfs.space.levels import fitting_lattice, level_losses
 LISTED = 2**22
 """Lattices up to this size are listed, larger ones are only drawn from."""
 STORED = 8
-"""Attributes of up to so many levels have their hashes stored by tuple, the others by rank."""
+"""Attributes of up to this many levels have their hashes stored by tuple, the others by rank."""
 GROWN = 1.1
 """A class is tested again for its models only where it has grown so much since it broke one."""
 PAUSES = 100
-"""How often progress is told."""
+"""How often progress is reported."""
 KEY = 2**62
-"""The largest number of classes that are told apart by one number."""
+"""The largest number of classes that are distinguished by one number."""
 OBJECTIVE = Parameter(
-    "objective", "ncp", "the measure to keep low; pmi looks at the first sensitive column", choices=costs.OBJECTIVES
+    "objective", "ncp", "the measure to minimize; pmi looks at the first sensitive column", choices=costs.OBJECTIVES
 )
 
 
@@ -216,7 +216,7 @@ METHOD = Method(
     cluster=cluster,
     parameters=(
         OBJECTIVE,
-        Parameter("steps", 20_000, "how many generalizations are tried at most", low=1, is_whole=True),
+        Parameter("steps", 20_000, "the maximum number of generalizations to try", low=1, is_whole=True),
     ),
     is_diverse=True,
     block_size=1_000_000,

@@ -1,8 +1,8 @@
-"""Top-down: two tuples far apart draw the others to them, each half again; what is too small finds company in the end.
+"""Top-down: two tuples far apart draw the others to them, each half again; small groups are merged in the end.
 
 Xu, Wang, Pei, Wang, Shi, Fu: Utility-Based Anonymization Using Local Recoding, KDD 2006: the greedy top-down search.
-Its loss is the NCP of paper 000, which has it from there. Unlike in CB of paper 000, a cut may leave one side with
-fewer than k rows: outliers go their own way, and only when all is cut do they look for company, in the whole table.
+Its loss is the NCP that He et al. 2012 took from here. Unlike in their CB, a cut may leave one side with
+fewer than k rows: outliers are separated, and are merged with groups of the whole table only when everything is cut.
 
 Time O(E d² log E) for each level of cuts, O((E + g) d) for each of the g groups that are too small, and memory O(E d)
 for E distinct tuples with d attributes: all parts of a level are cut at once. There may be hundreds of levels, but most
@@ -33,7 +33,7 @@ from sqlanon.udfs.space.axes import Parts
 
 PAUSE = 100
 TABLE_RANKS = 1024
-"""Attributes with up to so many values have the penalties of all their ranges in a table."""
+"""Attributes with up to this many values have the penalties of all their ranges in a table."""
 WINDOW = 16
 """How many tuples of a part are looked at together at first; later, as many as have a side."""
 Gauge = Callable[[Ints, Ints], Floats]
@@ -224,7 +224,7 @@ class Leaves:
         return float(self.space.penalty(ranks.min(axis=1), ranks.max(axis=1)))
 
     def _move(self, places: Ints, taken: Ints, group: int) -> None:
-        """Give so many rows of some entries to a group."""
+        """Give this many rows of some entries to a group."""
         self.rows[places] -= taken
         self.entry = np.append(self.entry, self.entry[places])
         self.rows = np.append(self.rows, taken)
@@ -233,7 +233,7 @@ class Leaves:
         self.entry, self.rows, self.group = self.entry[left], self.rows[left], self.group[left]
 
     def _measure(self, group: int) -> None:
-        """Look anew at a group's size, box and penalty."""
+        """Look again at a group's size, box and penalty."""
         inside = self.group == group
         ranks = self.space.ranks[:, self.entry[inside]]
         self.size[group] = self.rows[inside].sum()

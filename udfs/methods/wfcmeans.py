@@ -5,18 +5,18 @@ section 2.1 (figure 2) and the class merging of section 2.2 (figure 3).
 
 Time O(E C d) for each iteration, E distinct tuples with d attributes and C = n / k classes; far less where categories
 tell most classes apart. Memory O((E + C) d) and blocks of a fixed size. Good at tables of numbers whose classes are
-printed as their centres. Attributes with few values win the weights: one that is alike within every class, such as
+printed as their centers. Attributes with few values win the weights: one that is alike within every class, such as
 sex, takes nearly all. Its classes vary in size and range, so that closures lose more than with the other methods.
 
 Decided where the paper is silent or misprinted:
-- Categories, the paper's future work: the dissimilarity of a value and a centre is the distance WHD from the value up
-  to their common node (its reference [10], our kaca; beta as there). The centre is the value of the class of least
+- Categories, the paper's future work: the dissimilarity of a value and a center is the distance WHD from the value up
+  to their common node (its reference [10], our kaca; beta as there). The center is the value of the class of least
   summed dissimilarity, the first leaf among equals.
 - Numbers are scaled to [0, 1], or taken as they are with scale = 'raw', which is the paper's. NULL differs from every
-  number as the two ends of the domain do. A class has the centre NULL if that is better than the mean of its numbers.
+  number as the two ends of the domain do. A class has the center NULL if that is better than the mean of its numbers.
 - The weights of the problem multiply the learned ones in distances; they do not change what is learned.
 - Distances that differ by rounding only are ties, and go to the lowest class; classes are in the order they are drawn.
-- A class without records keeps its centre, and may win records again; in the end it is dropped.
+- A class without records keeps its center, and may win records again; in the end it is dropped.
 - Where e_n is 0, it is taken as 1e-9 (e_n + f_n). Where f_n is 0 for all attributes, the weights stay as they are.
 - The memberships need not settle, for each change of weights is a new problem: `iterations` is the most there are.
 - All classes below k are merged at once, each into the one of k or more nearest by equation (17). There is one:
@@ -40,7 +40,7 @@ from sqlanon.udfs.space.levels import level_weights
 BLOCK = 2**20
 """How many distances are held at a time."""
 PAUSE = 2**24
-"""After so many distances the user is heard."""
+"""After this many distances the user is heard."""
 TABLE_LEAVES = 512
 SPARSE = 1 / 8
 """Pairs are taken one by one while they are fewer than this share of all, and by a matrix product otherwise."""
@@ -95,7 +95,7 @@ def cluster(
 
 @dataclass(frozen=True)
 class Points:
-    """Records or centres: positions of numbers (NaN for NULL) and leaves of categories, points × attributes."""
+    """Records or centers: positions of numbers (NaN for NULL) and leaves of categories, points × attributes."""
 
     at: Floats
     leaf: Ints
@@ -178,8 +178,8 @@ class Hierarchy:
     def centres(self, leaf: Ints, home: Ints, counts: Floats, size: int) -> Ints:
         """The leaf of each class from which its values differ least in sum, 0 for a class without values.
 
-        Least dissimilar is what keeps most: each value keeps what its common node with the centre does, that is
-        the steps down to it, so a node on the way to the centre adds its step for every value below it.
+        Least dissimilar is what keeps most: each value keeps what its common node with the center does, that is
+        the steps down to it, so a node on the way to the center adds its step for every value below it.
         """
         kept = np.zeros(len(leaf))
         for above, below in pairwise(self.tree.path):
@@ -195,7 +195,7 @@ class Hierarchy:
 class Search:
     """The classes nearest to points.
 
-    First by categories, for all points of a kind and all centres of a kind at once: no class is the nearest that is
+    First by categories, for all points of a kind and all centers of a kind at once: no class is the nearest that is
     farther by them alone than another one is altogether. Then by numbers, with a matrix product where that leaves
     many classes; of the few that are left now, the distances are taken again without its rounding errors.
     """
@@ -284,7 +284,7 @@ class Table:
         return home
 
     def update(self, home: Ints, centres: Points) -> Points:
-        """Equation (7): the centres of the classes. A class without records keeps the one it has."""
+        """Equation (7): the centers of the classes. A class without records keeps the one it has."""
         size = len(centres.leaf)
         has_records = (np.bincount(home, minlength=size) > 0)[:, None]
         found = self._centres(home, size)
@@ -312,7 +312,7 @@ class Table:
         return target[home]
 
     def distortion(self, home: Ints, weights: Floats) -> float:
-        """Equation (4) when every record is printed as the centre of its class."""
+        """Equation (4) when every record is released as the center of its class."""
         within = self._sums(self.counts, self.records, self._centres(home, int(home.max()) + 1).take(home))
         return float(within @ (weights * self.importance)) * self.longest * self.longest
 
@@ -326,7 +326,7 @@ class Table:
         return Points(at, leaf)
 
     def _sums(self, times: Floats, some: Points, others: Points) -> Floats:
-        """The dissimilarities of points, pair by pair and so many times each, summed for each attribute."""
+        """The dissimilarities of points, pair by pair and this many times each, summed for each attribute."""
         total: Floats = np.empty(len(self.importance))
         total[self.numbers] = times @ Line.dissimilarity(some.at, others.at)
         for column, (j, hierarchy) in enumerate(zip(self.trees, self.hierarchies, strict=True)):
@@ -335,14 +335,14 @@ class Table:
 
 
 def _rows(at: Floats) -> Floats:
-    """Points as rows of a matrix whose product with the columns of centres is their distance by numbers."""
+    """Points as rows of a matrix whose product with the columns of centers is their distance by numbers."""
     is_null = np.isnan(at)
     known = np.where(is_null, 0.0, at)
     return np.concatenate([known, known**2, ~is_null, is_null], axis=1)
 
 
 def _columns(at: Floats, weights: Floats) -> Floats:
-    """Centres as columns: x² - 2xa + a² where both are known, 1 where one is."""
+    """Centers as columns: x² - 2xa + a² where both are known, 1 where one is."""
     is_null = np.isnan(at)
     known = np.where(is_null, 0.0, at)
     parts = (-2 * known, ~is_null, np.where(is_null, 1.0, known**2), ~is_null)
@@ -350,7 +350,7 @@ def _columns(at: Floats, weights: Floats) -> Floats:
 
 
 def _ranges(first: Ints, length: Ints) -> Ints:
-    """The numbers from each first one on, so many of each."""
+    """The numbers from each first one on, this many of each."""
     after = np.cumsum(length)
     return np.asarray(np.arange(after[-1]) + np.repeat(first - (after - length), length))
 
@@ -373,11 +373,11 @@ METHOD = Method(
     name="wfcmeans",
     paper="Chiu, Tsai: A k-Anonymity Clustering Method for Effective Data Privacy Preservation, ADMA 2007",
     cost="O(E n d / k) time for each iteration, O(E d) memory for n rows in E distinct tuples with d attributes",
-    use="numbers printed as class centres; learns how much each attribute counts, and tells",
+    use="numbers released as class centers; learns and reports how much each attribute matters",
     cluster=cluster,
     parameters=(
         Parameter("scale", "minmax", "numbers scaled to [0, 1], or raw as in the paper", choices=("minmax", "raw")),
-        Parameter("iterations", 100, "the most iterations", low=1.0, is_whole=True),
-        Parameter("beta", 0.0, "a step up from level j weighs 1/(j - 1)^beta; 0: all steps alike", high=10.0),
+        Parameter("iterations", 100, "the maximum number of iterations", low=1.0, is_whole=True),
+        Parameter("beta", 0.0, "a step up from level j weighs 1/(j - 1)^beta; 0: all steps weigh the same", high=10.0),
     ),
 )

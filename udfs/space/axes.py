@@ -81,13 +81,13 @@ class Parts:
         return Parts(self.entry[start:stop], self.rows[start:stop], self.length[begin:end])
 
     def blocks(self, limit: int) -> list[tuple[int, int]]:
-        """Ranges of groups with about so many entries together; a larger group is a range of its own."""
+        """Ranges of groups with about this many entries together; a larger group is a range of its own."""
         block = (self.first + self.length) // max(1, limit)
         begins = np.flatnonzero(np.diff(block, prepend=-1)).tolist()
         return list(pairwise([*begins, self.count]))
 
     def with_rows(self, rows: Ints) -> Parts:
-        """The same groups with so many rows of each entry, at least one row in each group."""
+        """The same groups with this many rows of each entry, at least one row in each group."""
         kept = rows > 0
         return Parts(self.entry[kept], rows[kept], self.sums(kept.astype(np.int64)))
 
@@ -198,11 +198,11 @@ Axis = TreeAxis | NumberAxis
 
 
 Centres = list[tuple[Coordinates, Coordinates]]
-"""Of each attribute, the coordinates of the first and of the second centre: tries × groups."""
+"""Of each attribute, the coordinates of the first and of the second center: tries × groups."""
 
 
 class Table:
-    """The tuples in quasi-identifier order, with what is asked of their groups."""
+    """The tuples in quasi-identifier order, with what is required of their groups."""
 
     def __init__(self, problem: Problem, k: int) -> None:
         self.tuple = np.lexsort(problem.ranks.T[::-1])
@@ -232,7 +232,7 @@ class Table:
 
     def random_centres(self, parts: Parts, draws: Floats) -> Centres:
         """Two different quasi-identifiers for each group and try, by two numbers in [0, 1) for each."""
-        quasi = self.quasi[parts.entry]  # in order, so that equal ones are neighbours
+        quasi = self.quasi[parts.entry]  # in order, so that equal ones are neighbors
         is_new = np.diff(quasi, prepend=-1) != 0
         is_new[parts.first] = True
         distinct = parts.entry[is_new]
@@ -294,7 +294,7 @@ def deal(codes: Ints, l: float, least: int) -> Ints:  # noqa: E741
 
 
 def _may_deal(many: Ints, parts: int, l: float) -> bool:  # noqa: E741
-    """Are the parts l-diverse that rows with so many of each value are dealt out to in turns?"""
+    """Are the parts l-diverse that rows with this many of each value are dealt out to in turns?"""
     size = many.sum()
     is_risky = ~legality.holds(-(-many // parts), size // parts, l)
     part = np.arange(parts)

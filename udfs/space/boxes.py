@@ -24,7 +24,7 @@ LANE = 16
 LANES = 4
 """Lanes in a word."""
 LOOKED_UP = 1 << 20
-"""Attributes with up to so many ranges, times sensitive values, have their losses in a table."""
+"""Attributes with up to this many ranges, times sensitive values, have their losses in a table."""
 Small = npt.NDArray[np.int32]
 Singles = npt.NDArray[np.float32]
 Index = Ints | npt.NDArray[np.bool_]

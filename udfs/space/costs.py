@@ -1,10 +1,11 @@
-"""What a row loses when its group covers a range of ranks: the measures of paper 002 as look-ups on [lo, hi].
+"""What a row loses when its group covers a range of ranks: the measures of Goldberger & Tassa 2010 as look-ups on [lo,
+hi].
 
 Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010, sections 3 to 5
-and 8.4; NCP is paper 000's, and precision paper 004's as a loss, 1 - precision. Every measure is a sum over rows and
-attributes of a rate that depends on the closure of the group, and for PMI on the row's sensitive value. MI and PMI also
-have a part that depends on the row's own value only: it is the same in every clustering, so rates leave it out and
-`baseline` adds it up.
+and 8.4; NCP is from He et al. 2012, and precision from Wang et al. 2022, as a loss, 1 - precision. Every measure is a
+sum over rows and attributes of a rate that depends on the closure of the group, and for PMI on the row's sensitive
+value. MI and PMI also have a part that depends on the row's own value only: it is the same in every clustering, so
+rates leave it out and `baseline` adds it up.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def record_distance(gauges: list[Gauge], one: Ints, others: Ints) -> Floats:
 
 
 class Table:
-    """The rows that have no group yet, as tuples with counts, and their summed distance to all centres."""
+    """The rows that have no group yet, as tuples with counts, and their summed distance to all centers."""
 
     def __init__(self, problem: Problem, gauges: list[Gauge]) -> None:
         self.gauges = gauges
@@ -69,11 +69,11 @@ class Table:
         return int(record_distance(self.gauges, modes, self.ranks).argmin())
 
     def next_centre(self) -> int:
-        """The place of the tuple nearest to all centres so far."""
+        """The place of the tuple nearest to all centers so far."""
         return int(self.summed.argmin())
 
     def take(self, centre: int, k: int) -> tuple[Ints, Ints]:
-        """Remove a centre and its k - 1 nearest rows: which tuples, and how many rows of each."""
+        """Remove a center and its k - 1 nearest rows: which tuples, and how many rows of each."""
         distance = record_distance(self.gauges, self.ranks[:, centre], self.ranks)
         self.summed += distance
         self.rows[centre] -= 1

@@ -71,7 +71,7 @@ def grid_of(problem: Problem, objective: str = "ncp", stretches: int | None = No
     nodes = np.cumsum([0, *(len(part.parent) for part in parts)])
     ranks = np.stack([part.place[problem.ranks[:, j]] for part, j in zip(parts, order, strict=True)])
     return Grid(
-        counts=problem.counts,
+        counts=np.array(problem.counts, dtype=np.int64),
         ranks=np.ascontiguousarray(ranks, dtype=np.int32),
         begin=np.cumsum(sizes) - sizes,
         is_line=np.array([isinstance(rates[j].attribute, Numbers) for j in order]),

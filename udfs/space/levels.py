@@ -17,7 +17,7 @@ def level_weights(height: int, beta: float) -> Floats:
 
 
 BINS = 64
-"""Numbers are cut into so many bins at most."""
+"""Numbers are cut into this many bins at most."""
 FINENESS = (4.0, 3.0, 2.0, 1.0, 0.5)
 
 

@@ -9,24 +9,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
-import duckdb
-
-from sqlanon.errors import BrokenPromiseError, SqlanonError
+from sqlanon.engine.errors import told
+from sqlanon.engine.session import DatabaseError
+from sqlanon.errors import BrokenPromiseError, SqlanonError, command_line, read_in
 from sqlanon.progress import bars
 
-OWN_PROGRESS = ("shell", "compare")
+OWN_PROGRESS = ("shell", "compare", "studio", "wizard")
 """Commands that show progress in their own way."""
+OWN_WARNINGS = ("compare", "studio")
+"""Commands that run many releases of which nobody wants each warning."""
 
 
 def carry_out(command: str, arguments: argparse.Namespace) -> int:
     """Run a command; the exit code."""
+    progress = nullcontext() if command in OWN_PROGRESS else bars.bar()
     try:
-        with nullcontext() if command in OWN_PROGRESS else bars.bar(), _warnings(command != "compare"):
+        with read_in(command_line(getattr(arguments, "db", None))), progress, _warnings(command not in OWN_WARNINGS):
             return int(import_module(f"sqlanon.cli.commands.{command}").run(arguments) or 0)
     except BrokenPromiseError as problem:
         return say(problem, 1)
-    except (SqlanonError, duckdb.Error) as problem:
+    except SqlanonError as problem:
         return say(problem, 2)
+    except DatabaseError as problem:
+        return say(told(problem), 2)
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:

@@ -13,22 +13,38 @@ from sqlanon.cli.commands.arguments import (
     add_key_file,
     add_models,
     add_quasi,
+    add_reading,
     asked_database,
     columns,
     flat,
+    made_or_gone,
     number,
     pair,
+    require_database,
+    source_query,
     weight,
+    whole_number,
 )
+from sqlanon.errors import PolicyError
 from sqlanon.policy.options import (
+    BATCH,
+    CHANGED,
     DEFAULT_METHOD,
     DELETED,
+    FAILED,
+    FORMING,
+    IDENTITY,
+    LINKED,
     MAX_SUPPRESSION,
     PARAMETERS,
     POPULATION,
     RANGES,
     REPRESENTATIONS,
     ROLES,
+    ROW_ORDER,
+    ROW_PRICE,
+    ROW_WEIGHT,
+    UPDATED,
 )
 from sqlanon.policy.policy import OPTIONS
 from sqlanon.releases.publishing import refuse
@@ -38,65 +54,111 @@ from sqlanon.udfs.methods import METHODS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """What the command takes, in groups; the parameters of methods are shown by `sqlanon methods NAME`."""
+    parser.usage = "sqlanon anonymize SOURCE --quasi A,B [--k K] [options]"
     parser.add_argument("source", help="a table of the database, a csv or parquet file, or a SELECT")
     add_database(parser)
-    add_quasi(parser)
-    parser.add_argument("--k", type=int, default=5, help="the smallest class that may be printed (default 5)")
-    add_models(parser)
-    parser.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
+    add_reading(parser)
+    _add_columns(parser.add_argument_group("columns", "what each column is; a column without a role is not released"))
+    private = parser.add_argument_group("privacy", "what every class must keep")
+    private.add_argument("--k", type=whole_number, default=5, help="at least this many rows in a class (default 5)")
+    add_models(private)
+    private.add_argument("--population", metavar="TABLE", help=POPULATION)
+    private.add_argument(
+        "--strict",
+        action="store_true",
+        default=None,
+        help="refuse a release that breaks k together with other stored releases",
+    )
+    _add_generalization(parser.add_argument_group("generalization", "how values are made coarser and released"))
+    search = parser.add_argument_group("search", "a method's own parameters: sqlanon methods NAME")
+    search.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
+    search.add_argument("--forming", choices=FORMING.choices, help=FORMING.help)
+    search.add_argument("--refine", action="store_true", default=None, help="improve the method's groups by a search")
+    search.add_argument("--block-size", type=number, help="maximum number of distinct tuples per block")
+    search.add_argument(
+        "--seed", type=whole_number, help="the same seed gives the same groups; secret by default with models"
+    )
+    for parameter in _parameters():
+        kind = {"type": number} if not parameter.choices else {"choices": parameter.choices}
+        search.add_argument(f"--{parameter.name.replace('_', '-')}", help=argparse.SUPPRESS, **kind)
+    _add_refreshing(parser.add_argument_group("refreshing", "what becomes of a stored view when its source changes"))
+    _add_output(parser.add_argument_group("result", "where the release goes; by default it is shown"))
+
+
+def _add_columns(group: argparse._ArgumentGroup) -> None:
+    add_quasi(group)
     for role, meaning in (
-        ("sensitive", "released as they are, diversity measured"),
-        ("keep", "released as they are"),
-        ("unsafe-keep", "released as they are even if nearly unique"),
-        ("pseudonymize", "released as keyed hashes"),
+        ("sensitive", "sensitive columns: released unchanged, diversity measured"),
+        ("keep", "other columns to release unchanged"),
+        ("unsafe-keep", "columns to release unchanged even if nearly unique"),
+        ("pseudonymize", "columns to release as keyed hashes"),
     ):
-        parser.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
-    parser.add_argument("--entity", metavar="COLUMN", help="whom a row is about: k, l and alpha count people by it")
-    parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
-    parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
-    parser.add_argument(
+        group.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
+    group.add_argument(
+        "--entity", metavar="COLUMN", help="the column that identifies a person; k, l and alpha then count people"
+    )
+    group.add_argument("--linked", action="store_true", default=None, help=LINKED)
+    group.add_argument("--row-price", type=number, help=ROW_PRICE.help)
+    group.add_argument("--row-order", metavar="COLUMN", help=ROW_ORDER)
+    add_key_file(group)
+
+
+def _add_generalization(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="a column's hierarchy")
+    group.add_argument(
+        "--suggest", action="store_true", help="draft a hierarchy for each text column that has none, and use it"
+    )
+    group.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
+    group.add_argument(
         "--ranges", choices=RANGES, help="numbers as [25-30], as two typed columns, or snapped to a grid"
     )
-    parser.add_argument("--grid", action="append", type=pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
-    parser.add_argument("--represent", choices=REPRESENTATIONS, help="print what covers a class, or its centre")
-    parser.add_argument("--population", metavar="TABLE", help=POPULATION)
-    parser.add_argument(f"--{MAX_SUPPRESSION.name.replace('_', '-')}", type=number, help=MAX_SUPPRESSION.help)
-    parser.add_argument("--refine", action="store_true", default=None, help="polish the method's groups by a search")
-    parser.add_argument("--block-size", type=number, help="cluster so many distinct tuples at a time")
-    parser.add_argument("--seed", type=int, help="the same seed gives the same groups")
-    parser.add_argument("--deleted", choices=DELETED.choices, help=DELETED.help)
-    parser.add_argument(
-        "--strict", action="store_true", default=None, help="refuse what breaks k together with other stored releases"
+    group.add_argument("--grid", action="append", type=pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
+    group.add_argument(
+        "--limit",
+        action="append",
+        type=pair,
+        metavar="COLUMN=5..20",
+        help="the finest and coarsest level or width, each may be left out; one value fixes it",
     )
-    for parameter, methods in _parameters().items():
-        kind = {"type": number} if not parameter.choices else {"choices": parameter.choices}
-        parser.add_argument(
-            f"--{parameter.name.replace('_', '-')}", help=f"{', '.join(methods)}: {parameter.help}", **kind
-        )
-    parser.add_argument("--name", help="store the release in the database under this name")
-    parser.add_argument("--view", action="store_true", help="store it as a view over a stored table")
-    parser.add_argument("--replace", action="store_true", help="replace a stored release of that name")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file"
-    )
-    parser.add_argument("--json", action="store_true", help="print what was verified and lost as one JSON object")
-    add_key_file(parser)
+    group.add_argument("--represent", choices=REPRESENTATIONS, help="release what covers a class, or its center")
+    group.add_argument(f"--{MAX_SUPPRESSION.name.replace('_', '-')}", type=number, help=MAX_SUPPRESSION.help)
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--name", help="store the release in the database of --db under this name")
+    group.add_argument("--view", action="store_true", help="store it as a view over a stored table")
+    group.add_argument("--replace", action="store_true", help="replace the stored release of that name")
+    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file")
+    group.add_argument("--json", action="store_true", help="print what was verified and lost as one JSON object")
+
+
+def _add_refreshing(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--identity", action="append", type=columns, metavar="A,B", help=IDENTITY)
+    for option in (DELETED, CHANGED, UPDATED, FAILED):
+        group.add_argument(f"--{option.name}", choices=option.choices, help=option.help)
+    group.add_argument("--batch", type=number, help=BATCH)
+    group.add_argument("--row-weight", action="store_true", default=None, help=ROW_WEIGHT)
 
 
 def run(arguments: argparse.Namespace) -> None:
     output: Path | None = arguments.output
     given = {option: getattr(arguments, option, None) for option in (*OPTIONS, *PARAMETERS)}
-    given |= {role: flat(given[role]) for role in ROLES}
+    given |= {role: flat(given[role]) for role in (*ROLES, "identity")}
     given["hierarchies"] = dict(arguments.hierarchy or [])
     given["weights"] = {column: weight(column, text) for column, text in arguments.weight or []}
     given["grid"] = dict(arguments.grid or [])
-    with asked_database(arguments) as con:
+    given["limits"] = dict(arguments.limit or [])
+    require_database(arguments, arguments.name)
+    if arguments.view and arguments.name is None:
+        raise PolicyError("--view needs a name: --name patients_public --db FILE")
+    with made_or_gone(arguments), asked_database(arguments, arguments.source) as con:
         if output is not None:
             refuse(con.duckdb, output)
         release = sqlanon.anonymize(
             con,
-            arguments.source,
+            source_query(arguments, arguments.source),
+            suggest=arguments.suggest,
             name=arguments.name,
             kind="view" if arguments.view else "table",
             replace=arguments.replace,
@@ -111,10 +173,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(summary(release), file=sys.stderr)
 
 
-def _parameters() -> dict[Parameter, list[str]]:
-    """Every method parameter once, with the methods that take it."""
-    named: dict[str, tuple[Parameter, list[str]]] = {}
-    for method in METHODS.values():
-        for parameter in method.parameters:
-            named.setdefault(parameter.name, (parameter, []))[1].append(method.name)
-    return dict(named.values())
+def _parameters() -> list[Parameter]:
+    """Every method parameter once."""
+    named = {parameter.name: parameter for method in METHODS.values() for parameter in method.parameters}
+    return list(named.values())

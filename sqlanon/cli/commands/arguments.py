@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlanon
-from sqlanon.engine import session
-from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.keys import VARIABLE
 from sqlanon.policy.options import ASKED
-from sqlanon.sqltext import literal, name, split_name
+from sqlanon.sqltext import literal, name, query_or_none, split_name
+
+Group = argparse.ArgumentParser | argparse._ArgumentGroup
 
 
 def add_database(parser: argparse.ArgumentParser, help: str = "the DuckDB database", required: bool = False) -> None:
     parser.add_argument("--db", metavar="FILE", help=help, required=required)
 
 
-def add_key_file(parser: argparse.ArgumentParser) -> None:
+def add_key_file(parser: Group) -> None:
     help = f"the key of pseudonyms, made by sqlanon key (default: {VARIABLE} of the environment)"
     parser.add_argument("--key-file", type=Path, metavar="FILE", help=help)
 
 
-def asked_database(arguments: argparse.Namespace) -> sqlanon.Connection:
-    """The database, with its key if there is one."""
+def asked_database(arguments: argparse.Namespace, source: str | None = None) -> sqlanon.Connection:
+    """The database, with its key if there is one. One that is not there is made, but not to look for a table in it."""
+    if source is not None and query_or_none(source) is None and not Path(source).is_file():
+        existing_database(arguments)
     key = sqlanon.read_key(arguments.key_file) if arguments.key_file is not None else None
     con = sqlanon.connect(arguments.db or ":memory:")
     sqlanon.set_key(con, key)
@@ -36,16 +40,55 @@ def asked_database(arguments: argparse.Namespace) -> sqlanon.Connection:
 def existing_database(arguments: argparse.Namespace) -> None:
     """Raise if the database that is named is not there: opening it would make a new one."""
     if arguments.db is not None and not Path(arguments.db).is_file():
-        raise CatalogError(f"There is no database '{arguments.db}'")
+        folder = Path(arguments.db).parent
+        near = [str(path) for path in sorted(folder.glob("*")) if path.suffix in (".duckdb", ".db")]
+        raise CatalogError(f"There is no database '{arguments.db}'.{did_you_mean(str(arguments.db), near)}")
 
 
-def add_quasi(parser: argparse.ArgumentParser) -> None:
+READING = ("encoding", "decimal", "delimiter", "sheet")
+"""How a file is read."""
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How a csv or Excel file is to be read, where DuckDB does not find out."""
+    parser.add_argument("--encoding", help="the encoding of a csv file, such as latin-1 (default: utf-8)")
+    parser.add_argument("--decimal", metavar="SIGN", help="the decimal sign of a csv file: . or ,")
+    parser.add_argument("--delimiter", help="the delimiter of a csv file: , or ; or tab")
+    parser.add_argument("--sheet", help="the sheet of an Excel file")
+
+
+def is_read_otherwise(arguments: argparse.Namespace) -> bool:
+    """Does the user say how the source's file is to be read?"""
+    return any(getattr(arguments, option) is not None for option in READING)
+
+
+def source_query(arguments: argparse.Namespace, source: str) -> str:
+    """The source, as a query where the user says how its file is to be read."""
+    if not is_read_otherwise(arguments):
+        return source
+    return sqlanon.file_query(source, **{option: getattr(arguments, option) for option in READING})
+
+
+@contextmanager
+def made_or_gone(arguments: argparse.Namespace) -> Iterator[None]:
+    """A database that a failing command made is removed again."""
+    path = None if arguments.db is None or Path(arguments.db).exists() else Path(arguments.db)
+    try:
+        yield
+    except BaseException:
+        for made in (path, path and path.with_name(f"{path.name}.wal")):
+            if made is not None:
+                made.unlink(missing_ok=True)
+        raise
+
+
+def add_quasi(parser: Group) -> None:
     parser.add_argument(
         "--quasi", action="append", required=True, type=columns, metavar="A,B", help="quasi-identifiers"
     )
 
 
-def add_models(parser: argparse.ArgumentParser) -> None:
+def add_models(parser: Group) -> None:
     """What may be asked of sensitive columns."""
     for option in ASKED:
         kind = {"type": number} if not option.choices else {"choices": option.choices}
@@ -68,7 +111,18 @@ def number(text: str) -> float:
     try:
         return int(text)
     except ValueError:
+        pass
+    try:
         return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+
+
+def whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from None
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -89,8 +143,17 @@ def flat(lists: list[list[str]] | None) -> list[str]:
 def weight(column: str, text: str) -> float:
     try:
         return number(text)
-    except ValueError:
-        raise PolicyError(f"weights: '{column}' must have a number above 0") from None
+    except argparse.ArgumentTypeError:
+        raise PolicyError(f"--weight: '{column}' must have a number above 0") from None
+
+
+def require_database(arguments: argparse.Namespace, stored: str | None) -> None:
+    """Raise if something is to be stored and there is nowhere to store it."""
+    if stored is not None and arguments.db is None:
+        raise PolicyError(
+            f"'{stored}' would be stored in a database in memory and be gone at once. Add --db FILE, or leave the name "
+            "out and write a file with -o FILE"
+        )
 
 
 def attach(con: sqlanon.Connection, arguments: argparse.Namespace, sources: Sequence[str], command: str) -> bool:
@@ -101,7 +164,7 @@ def attach(con: sqlanon.Connection, arguments: argparse.Namespace, sources: Sequ
                 raise CatalogError(f"Which table of '{source}'? sqlanon {command} TABLE --db {source}")
         return False
     existing_database(arguments)
-    session.run(con.duckdb, f"attach {literal(arguments.db)} as checked (read_only)")
+    con.execute(f"attach {literal(arguments.db)} as checked (read_only)").fetchall()
     return True
 
 

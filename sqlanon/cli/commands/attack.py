@@ -14,18 +14,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("release", help="a stored release of --db, or with --source any table, csv or parquet file")
     add_database(parser)
-    parser.add_argument("--source", help="what a table that is no stored release was made from")
-    for role in ("quasi", "sensitive", "keep"):
+    parser.add_argument("--source", help="the source of a table that is not a stored release")
+    for role in ("quasi", "sensitive", "keep", "pseudonymize"):
         parser.add_argument(
             f"--{role}", action="append", type=columns, metavar="A,B", help="with --source: its columns"
         )
+    parser.add_argument("--entity", metavar="COLUMN", help="with --source: the column that identifies a person")
+    parser.add_argument("--linked", action="store_true", default=None, help="with --source: is it linked?")
     parser.add_argument("--k", type=int, help="with --source: what k promises (default 5)")
     parser.add_argument("--l", type=float, help="with --source: what l promises")
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="with --source")
     parser.add_argument("--ranges", choices=RANGES, help="with --source: how numbers are printed")
     parser.add_argument("--other", action="append", metavar="NAME", help="intersect with this release (default: all)")
     parser.add_argument(
-        "--knows", type=int, default=1, metavar="M", help="values that the attacker rules out (default 1)"
+        "--knows", type=int, default=1, metavar="M", help="number of values that the attacker can rule out (default 1)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -42,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
             quasi=flat(arguments.quasi) or None,
             sensitive=flat(arguments.sensitive) or None,
             keep=flat(arguments.keep) or None,
+            pseudonymize=flat(arguments.pseudonymize) or None,
+            entity=arguments.entity,
+            linked=arguments.linked,
             hierarchies=dict(arguments.hierarchy or []) or None,
             k=arguments.k,
             l=arguments.l,
@@ -50,6 +55,5 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(found.as_dict()))
         else:
-            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=250)
-            print("holds" if found.holds else "BROKEN")
+            print(found)
     return 0 if found.holds else 1

@@ -8,7 +8,7 @@ import json
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_models, add_quasi, attach, attached, columns, flat
 from sqlanon.policy.options import ASKED
-from sqlanon.privacy.checking import Check, check
+from sqlanon.wording import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,11 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", nargs="+", help="csv or parquet files, or tables of --db")
     add_database(parser, "the database that has the table; opened read-only")
     add_quasi(parser)
-    parser.add_argument("--k", type=int, default=5, help="rows that every class must have (default 5)")
+    parser.add_argument("--k", type=int, default=5, help="every class must have at least this many rows (default 5)")
     parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
     parser.add_argument("--entity", metavar="COLUMN", help="count people by this column, instead of rows")
+    parser.add_argument(
+        "--linked", action="store_true", help="with --entity: k people must share every person's set of rows"
+    )
     add_models(parser)
-    parser.add_argument("--json", action="store_true", help="print a JSON object for each source, a line each")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per source, each on its own line")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,13 +31,14 @@ def run(arguments: argparse.Namespace) -> int:
         is_attached = attach(con, arguments, arguments.source, "check")
         verdicts = []
         for source in arguments.source:
-            found = check(
+            found = sqlanon.check(
                 con,
                 attached(source) if is_attached else source,
                 flat(arguments.quasi),
                 arguments.k,
                 sensitive=flat(arguments.sensitive),
                 entity=arguments.entity,
+                linked=arguments.linked,
                 **{option.name: getattr(arguments, option.name) for option in ASKED},
             )
             if not arguments.json and len(arguments.source) > 1:
@@ -44,16 +48,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if all(verdicts) else 1
 
 
-def _print(source: str, found: Check, as_json: bool) -> None:
+def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"source": source, **found.as_dict()}))
     else:
-        print(f"k = {found.k} (asked {found.asked_k}) in {found.rows:,} rows and {found.classes:,} classes")
+        counted = f"{plural(found.rows, 'row')} and {plural(found.classes, 'class', 'classes')}"
+        print(f"k = {found.k} (required: {found.asked_k}) in {counted}")
+        if found.linked_k is not None:
+            asked_k = f"required: {found.asked_k}" if found.is_linked else "not required"
+            print(f"linked k = {found.linked_k} ({asked_k}): people who share the rarest set of rows")
         for model, by_column in found.reached.items():
-            asked = f" (asked {found.asked[model]:g})" if model in found.asked else ""
+            asked = f" (required: {found.asked[model]:g})" if model in found.asked else ""
             for column, value in by_column.items():
                 is_empty = value is None
                 print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
         if found.violations:
-            print(f"{found.violations:,} classes have fewer than {found.asked_k} rows")
+            print(f"{plural(found.violations, 'class has', 'classes have')} fewer than {found.asked_k} rows")
         print("holds" if found.holds else "BROKEN")

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database
+from sqlanon.cli.commands.arguments import add_database, existing_database
+from sqlanon.wording import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,15 +17,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="a stored release")
     add_database(parser, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new file")
-    parser.add_argument("--replace", action="store_true", help="replace a file that is there")
+    parser.add_argument("--replace", action="store_true", help="replace an existing file")
+    parser.add_argument("--formulas", action="store_true", help="leave text in a csv file that spreadsheets would run")
     parser.add_argument("--json", action="store_true", help="print what the file says about the release")
 
 
 def run(arguments: argparse.Namespace) -> None:
+    existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
-        about = sqlanon.open_release(con, arguments.name).publish(arguments.output, replace=arguments.replace)
+        release = sqlanon.open_release(con, arguments.name)
+        about = release.publish(arguments.output, replace=arguments.replace, formulas=arguments.formulas)
     if arguments.json:
         print(json.dumps(about))
     else:
-        holds = f"{about['property']}, {about['rows']:,} rows in {about['classes']:,} classes"
+        rows, classes = plural(about["rows"], "row"), plural(about["classes"], "class", "classes")
+        holds = f"{about['property']}, {rows} in {classes}"
         print(f"wrote {arguments.output}, verified on the file: {holds}", file=sys.stderr)

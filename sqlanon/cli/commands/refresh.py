@@ -7,6 +7,7 @@ import json
 
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_key_file, asked_database, existing_database
+from sqlanon.wording import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,13 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps(version.as_dict()))
     else:
         print(
-            f"'{version.release}' version {version.version}: {version.rows:,} rows, {version.added:,} added, "
+            f"'{version.release}' version {version.version}: {plural(version.rows, 'row')}, {version.added:,} added, "
             f"{version.withdrawn:,} withdrawn; held: {version.held_new:,} new, {version.held_deleted:,} deleted"
         )
+        others = ("returned", "parted", "relabeled", "left_out", "blank", "outdated")
+        if told := [
+            f"{getattr(version, fact):,} {fact.replace('_', ' ')}" for fact in others if getattr(version, fact)
+        ]:
+            print(", ".join(told))
+        if version.note is not None:
+            print(f"Nobody is added: {version.note}")

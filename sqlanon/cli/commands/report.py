@@ -8,29 +8,50 @@ import sys
 from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, add_models, attach, attached, columns, flat, pair
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_models,
+    attach,
+    attached,
+    columns,
+    existing_database,
+    flat,
+    pair,
+)
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.policy.options import ASKED, RANGES
 from sqlanon.reporting.facts import CURVE_ROWS, Facts, facts_of_release, facts_of_table
 from sqlanon.reporting.page import require_writable, write
+from sqlanon.reporting.signing import Paper
+
+PAPER = ("author", "purpose", "recipient", "source_date", "published")
+"""What is written above the place to sign."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("table", help="a stored release of --db, or with --quasi any table, csv or parquet file")
-    add_database(parser, "the database that has it; with --quasi and no --source opened read-only")
+    add_database(parser, "the database that has it; opened read-only with --quasi and without --source")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default report.html)")
-    parser.add_argument("--json", action="store_true", help="print what the page tells as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print the facts of the page as one JSON object")
+    for fact, meaning in (
+        ("author", "who releases it, for the place to sign"),
+        ("purpose", "what it is released for"),
+        ("recipient", "who gets it"),
+        ("source-date", "the day the source is of, as 2026-01-31 (default: that of its file)"),
+    ):
+        parser.add_argument(f"--{fact}", metavar="TEXT", help=meaning)
+    parser.add_argument("--published", type=Path, metavar="FILE", help="the published file, to show its SHA-256")
     curve = parser.add_mutually_exclusive_group()
     limit = f"default: for up to {CURVE_ROWS:,} rows"
     curve.add_argument("--curve", action="store_true", default=None, help=f"draw what another k would cost ({limit})")
-    curve.add_argument("--no-curve", action="store_false", dest="curve", help="leave that out: it takes a run per k")
+    curve.add_argument("--no-curve", action="store_false", dest="curve", help="do not draw it; it takes one run per k")
     for role, meaning in (
         ("quasi", "the quasi-identifiers of a table"),
         ("sensitive", "with --quasi: sensitive columns"),
     ):
         parser.add_argument(f"--{role}", action="append", type=columns, metavar="A,B", help=meaning)
-    parser.add_argument("--k", type=int, help="with --quasi: rows that every class must have (default 5)")
+    parser.add_argument("--k", type=int, help="with --quasi: every class must have at least this many rows (default 5)")
     parser.add_argument("--entity", metavar="COLUMN", help="with --quasi: count people by this column, instead of rows")
     add_models(parser)
     parser.add_argument("--source", help="with --quasi: what the table was made from, to tell what was lost")
@@ -46,6 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     if output is not None:
         write(facts, output)
         print(f"wrote {output}: {facts.claim if facts.holds else 'BROKEN'}", file=sys.stderr)
+        for warning in facts.warnings if facts.holds else ():
+            print(f"warning: {warning}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(facts.as_dict()))
     return 0 if facts.holds else 1
@@ -54,21 +77,26 @@ def run(arguments: argparse.Namespace) -> int:
 def _of_release(arguments: argparse.Namespace) -> Facts:
     for option in ("k", "sensitive", "entity", "source", "hierarchy", "ranges", *(option.name for option in ASKED)):
         if getattr(arguments, option) is not None:
-            raise PolicyError(f"--{option.replace('_', '-')} is for tables that are no release: name their --quasi too")
+            raise PolicyError(f"--{option.replace('_', '-')} is only for tables that are not a release: add --quasi")
     if arguments.db is None or not Path(arguments.db).is_file():
-        hint = "name its --quasi, or the --db of a release" if arguments.db is None else f"no database '{arguments.db}'"
+        existing_database(arguments)
+        hint = "name its --quasi, or the --db of a release"
         raise CatalogError(f"What is '{arguments.table}'? {hint}")
     with sqlanon.connect(arguments.db) as con:
-        return facts_of_release(sqlanon.open_release(con, arguments.table), arguments.curve)
+        paper = Paper.of(**{fact: getattr(arguments, fact) for fact in PAPER})
+        return facts_of_release(sqlanon.open_release(con, arguments.table), arguments.curve, paper)
 
 
 def _of_table(arguments: argparse.Namespace) -> Facts:
+    for fact in PAPER:
+        if getattr(arguments, fact) is not None:
+            raise PolicyError(f"--{fact.replace('_', '-')} is for releases of a --db, without --quasi")
     given = {option.name: getattr(arguments, option.name) for option in ASKED}
     given |= {"hierarchies": dict(arguments.hierarchy or []) or None, "ranges": arguments.ranges}
     given |= {"entity": arguments.entity, "source": arguments.source, "sensitive": flat(arguments.sensitive)}
     has_source = arguments.source is not None and arguments.db is not None  # its hierarchies are in the database, too
-    if has_source and not Path(arguments.db).is_file():
-        raise CatalogError(f"There is no database '{arguments.db}'")
+    if has_source:
+        existing_database(arguments)
     with sqlanon.connect(arguments.db if has_source else ":memory:") as con:
         table = arguments.table
         if not has_source and attach(con, arguments, [table], "report"):

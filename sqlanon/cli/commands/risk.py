@@ -1,4 +1,4 @@
-"""sqlanon risk: how easily the people of a table, csv or parquet file are found again."""
+"""sqlanon risk: how easily the people in a table, csv or parquet file can be found again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="a csv or parquet file, or a table of --db")
     add_database(parser, "the database that has the table; opened read-only")
     add_quasi(parser)
-    parser.add_argument("--population", metavar="SOURCE", help="everybody who might be in it, printed as the table is")
+    parser.add_argument(
+        "--population", metavar="SOURCE", help="everybody who might be in the table, generalized in the same way"
+    )
+    parser.add_argument("--entity", metavar="COLUMN", help="count the people who share a set of rows, by this column")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -23,9 +26,8 @@ def run(arguments: argparse.Namespace) -> None:
         source, population = arguments.source, arguments.population
         if attach(con, arguments, [arguments.source], "risk"):
             source, population = attached(source), population and attached(population)
-        found = sqlanon.risk(con, source, flat(arguments.quasi), population=population)
+        found = sqlanon.risk(con, source, flat(arguments.quasi), population=population, entity=arguments.entity)
     if arguments.json:
         print(json.dumps(found))
         return
-    for measure, value in found.items():
-        print(f"{measure:16} {value:,.6g}" if value is not None else f"{measure:16} -")
+    print(found)

@@ -1,4 +1,4 @@
-"""sqlanon utility: what a stored release lost, and with --task how well a column can still be predicted."""
+"""sqlanon utility: show show what a stored release lost, and with --task how well a column can still be predicted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database
+from sqlanon.cli.commands.arguments import add_database, existing_database
 from sqlanon.comparison.prediction import predict
+from sqlanon.reporting.displays import release_dict
 from sqlanon.sqltext import literal
 
 
@@ -20,14 +21,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
         release = sqlanon.open_release(con, arguments.name)
         task = predict(release, arguments.task) if arguments.task else None
         if arguments.json:
-            print(json.dumps({"metrics": release.metrics(), "task": task and task.as_dict()}))
+            print(json.dumps({"metrics": release_dict(release)["metrics"], "task": task and task.as_dict()}))
             return
         measures = f"from anon.utility({literal(release.name)})"
-        con.duckdb.sql(f'select measure, "column", value, "range", better {measures}').show(max_rows=100)
+        con.duckdb.sql(f'select measure, round(value, 4) as value, "column", "range", better {measures}').show(
+            max_rows=100
+        )
         if task:
             shares = f"original {task.original:.1%}, release {task.release:.1%}, a constant guess {task.majority:.1%}"
             print(f"{task.target} predicted right: {shares}")

@@ -1,0 +1,3 @@
+-- __about__
+create or replace macro anon.__macro__(__parameters__) as table
+from query(__planner_query__);

@@ -1,5 +1,0 @@
--- A row is one size of class: how many printed classes have it, and the sum over them of the combinations of values
--- that a row of the class may stand for. The class that prints nothing but * is suppressed.
-select rows as size, count(*) as classes, is_suppressed, sum({combinations}) as combinations
-from boxes
-group by all

@@ -1,6 +1,0 @@
--- The ncp of a stored release, see anon.utility.
-create or replace macro anon.ncp(r) as (
-    select value
-    from anon.utility(r)
-    where measure = 'ncp'
-);

@@ -1,4 +1,0 @@
--- A row is a class, and exp of the entropy of its sensitive values; rounded, as sums are taken in any order.
-select {classes}, round(exp(ln(sum(n)) - sum(n * ln(n)) / sum(n)), 10) as reached
-from ({counted})
-group by {classes}

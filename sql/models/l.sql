@@ -1,4 +1,0 @@
--- A row is a class, and 1 / the share of its most frequent sensitive value (papers 000 and 002).
-select {classes}, sum(n) / max(n) as reached
-from ({counted})
-group by {classes}

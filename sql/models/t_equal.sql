@@ -1,5 +1,0 @@
--- A row is a class, and how much of its sensitive values' shares exceeds the table's: their distance if all values are
--- as far from each other. Rounded, as sums are taken in any order.
-select {classes}, round(sum(greatest(share - expected, 0)), 10) as reached
-from ({shares})
-group by {classes}

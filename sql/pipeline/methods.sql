@@ -1,5 +1,0 @@
--- A row is one clustering method: its paper, its cost, its parameters with defaults, and when to use it.
-create or replace macro anon.methods() as table (
-    select *
-    from (values {methods}) as methods(method, parameters, cost, use, paper)
-);

@@ -1,3 +1,0 @@
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are printed by their two ends.
-select {attribute} as attribute, rank as lo, rank as hi, 0 as level, label, place
-from {domain}

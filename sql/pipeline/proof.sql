@@ -1,7 +1,0 @@
--- One row: the size of the smallest class and how many there are, counted on the printed values and nothing else.
-select min(rows) as smallest, count(*) as classes, sum(rows) as rows
-from (
-    select count(*) as rows
-    from {released}
-    group by {printed}
-)

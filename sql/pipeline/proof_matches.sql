@@ -1,9 +1,0 @@
--- One row: the least number of records that a printed row may stand for, or of rows that a record may stand behind,
--- and how many different rows are printed. Read from the printed labels, against the tuples of the source.
-select
-    sqlanon_matches(
-        (select list(struct_pack(rows := rows, lo := [{lo}], hi := [{hi}])) from boxes),
-        (select list(struct_pack(rows := rows, ranks := [{ranks}])) from encoded)
-    ) as smallest,
-    (select count(*) from boxes) as classes,
-    (select sum(rows) from boxes) as rows

@@ -1,4 +1,0 @@
--- A row is a row of the release: printed labels and the columns that are kept.
-select {columns}
-from assigned
-join printed on printed.group_id = assigned.group_id

@@ -1,4 +1,0 @@
--- A row is a row of the release: its values as they are, its group, and the sensitive values of the group.
-select {columns}
-from assigned
-join listed on listed.group_id = assigned.group_id

@@ -1,7 +1,0 @@
--- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
--- and how many rows of the source hold it; 0 where only rows that are not to be released do.
-select
-    {columns},
-    {rows} as rows
-from source
-group by all

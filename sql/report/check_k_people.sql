@@ -1,2 +1,0 @@
-SELECT min(n) AS k
-FROM (SELECT count(DISTINCT {entity}) AS n FROM {relation} GROUP BY {printed});

@@ -1,2 +1,0 @@
-SELECT min(n / most) AS l
-FROM (SELECT sum(rows) AS n, max(rows) AS most FROM {relation} GROUP BY group_id);

@@ -1,9 +1,0 @@
--- A row is a size of classes and how many classes have it.
-select size, count(*) as classes
-from (
-    select count(*) as size
-    from {relation}
-    group by {printed}
-)
-group by size
-order by size

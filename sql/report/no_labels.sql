@@ -1,4 +1,0 @@
--- No rows: what stands for printed labels where a column is looked at without a release.
-select
-    null as label, null as rows, null as lo, null as hi, null as ncp, null as level, null as height, null as is_modified
-where false

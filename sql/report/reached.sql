@@ -1,5 +1,0 @@
--- A row is what some classes reach of a model, and how many classes do.
-select reached, count(*) as classes
-from ({classes})
-group by reached
-order by reached

@@ -1,0 +1,14 @@
+-- One row: the core's answer to how little any release of these tuples can lose.
+-- Reads: encoded, guard, nodes.
+select sqlanon_bounds(
+    __request__,
+    (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
+    (
+        select list(struct_pack(
+            tuple := tuple, rows := rows, released := rows, ranks := [__ranks__], codes := cast([] as bigint[])
+        ))
+        from encoded
+    )
+) as answer
+from guard
+where case when message is null then true else error('sqlanon: ' || message) end

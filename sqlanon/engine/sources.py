@@ -1,0 +1,112 @@
+"""Files as sources: how one is to be read, as a query, and what is in the way where it cannot be."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+
+from sqlanon.errors import CatalogError
+from sqlanon.sqltext import is_path, literal
+
+TEXTS = (".csv", ".tsv", ".txt")
+"""Files of separated values, which an encoding, a decimal sign and a delimiter go with."""
+ENCODINGS = {"latin1": "latin-1", "iso-8859-1": "latin-1", "utf8": "utf-8", "utf16": "utf-16"}
+"""Encodings under names that DuckDB does not know."""
+
+
+def file_query(
+    path: str | Path,
+    *,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> str:
+    """The query that reads a file, to be given as a source: a csv file with its encoding, decimal sign and delimiter,
+    an Excel file with its sheet. What is not given is found out by DuckDB."""
+    if not is_path(path):
+        raise CatalogError(f"{str(path)!r} is not the path of a file")
+    text = str(path)
+    stem = re.sub(r"\.(gz|zst)$", "", text.lower())
+    given = {"encoding": encoding, "decimal": decimal, "delimiter": delimiter}
+    asked = [option for option, value in given.items() if value is not None]
+    if stem.endswith(".xlsx"):
+        if asked:
+            raise CatalogError(f"{' and '.join(asked)} go with csv files; '{path}' is an Excel file")
+        return f"from read_xlsx({literal(text)}{'' if sheet is None else f', sheet = {literal(sheet)}'})"
+    if sheet is not None:
+        raise CatalogError(f"A sheet goes with Excel files (.xlsx); '{path}' is another file")
+    if not asked:
+        return f"from {literal(text)}"
+    if not stem.endswith(TEXTS):
+        raise CatalogError(f"{' and '.join(asked)} go with csv files (.csv, .tsv, .txt), not with '{path}'")
+    if decimal is not None and decimal not in (",", "."):
+        raise CatalogError(f"decimal is {decimal!r}; it must be ',' or '.'")
+    options = {
+        "encoding": encoding and ENCODINGS.get(encoding.lower(), encoding.lower()),
+        "decimal_separator": decimal,
+        "delim": {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter),
+    }
+    listed = ", ".join(f"{option} = {literal(value)}" for option, value in options.items() if value is not None)
+    return f"from read_csv({literal(text)}, {listed})"
+
+
+def packaged_extension(con: duckdb.DuckDBPyConnection, extension: str) -> Path | None:
+    """The file of a DuckDB extension that was installed as a wheel, pip install duckdb-extension-excel, if there is one
+    for this DuckDB."""
+    found = find_spec(f"duckdb_extension_{extension}")
+    if found is None or found.origin is None:
+        return None
+    ((version,),) = con.execute("select library_version from pragma_version()").fetchall()
+    file = Path(found.origin).parent / "extensions" / str(version) / f"{extension}.duckdb_extension"
+    return file if file.is_file() else None
+
+
+def provide_excel(con: duckdb.DuckDBPyConnection) -> None:
+    """Load the extension that reads Excel files from its wheel, if it is there and not loaded yet. Where it is not,
+    DuckDB looks for it in its own way."""
+    loaded = con.execute("select 1 from duckdb_extensions() where extension_name = 'excel' and loaded").fetchall()
+    if not loaded and (file := packaged_extension(con, "excel")) is not None:
+        con.execute(f"load {literal(str(file))}").fetchall()
+
+
+def is_about_a_file(problem: Exception) -> bool:
+    """Does DuckDB complain about a line of a csv file?"""
+    return "CSV Error on Line" in str(problem)
+
+
+def unreadable(problem: Exception) -> str:
+    """Why a source cannot be read, in words and without its values: what DuckDB says about a line shows the line."""
+    said = str(problem)
+    line = re.search(r"CSV Error on Line: (\d+)", said)
+    if "not utf-8 encoded" in said or "Invalid unicode" in said:
+        return (
+            "it is not UTF-8 text. Name its encoding: --encoding latin-1, or FROM read_csv(..., encoding = 'latin-1')"
+        )
+    if line is not None:
+        return f"line {int(line[1]):,}{_about_line(said)}"
+    if "xlsx" in said.lower() or "excel" in said.lower():
+        return (
+            f"Excel files need DuckDB's extension 'excel' ({_first_line(problem)}). Get it with INSTALL excel or "
+            f"pip install duckdb-extension-excel, or save the sheet as a csv file"
+        )
+    return _first_line(problem)
+
+
+def _about_line(said: str) -> str:
+    converted = re.search(r"Column (.+) is being converted as type (\w+)", said)
+    if converted is not None:
+        return (
+            f": column '{converted[1]}' was taken for {converted[2]}, and there it is something else. Read it as text "
+            f"with FROM read_csv(..., types = {{'{converted[1]}': 'VARCHAR'}}), or with sample_size = -1"
+        )
+    if "Expected Number of Columns" in said:
+        return " has more or fewer columns than the lines before it. Mend the line, or name the delimiter: --delimiter"
+    return " cannot be read: look at its quotes and delimiters, or name them in FROM read_csv(...)"
+
+
+def _first_line(problem: Exception) -> str:
+    return re.sub(r"^(\w+ )+Error: ", "", str(problem).splitlines()[0])

@@ -1,0 +1,264 @@
+"""A draft of a hierarchy from the values of a column: what they look like, and groups that are round or alike.
+
+Codes become prefixes, numbers intervals whose ends are round and hold about as many rows, dates months and years, and
+categories groups: the rarest one is joined with the one that is most like it until few are left.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+from sqlanon.errors import HierarchyError
+
+Path_ = tuple[str, ...]
+"""A value, its labels from the narrowest to the widest, and *."""
+SHARE = 0.95
+"""The share of values that must look alike."""
+MOST_CATEGORIES = 500
+LONG = 40
+"""Text of this many characters on average is free text."""
+DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
+_COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
+_POINT = re.compile(r"-?\d+(\.\d+)?")
+_CODE = re.compile(r"[A-Za-z]{0,4}[0-9][A-Za-z0-9.\-]{1,11}|[A-Za-z]{1,3}[0-9][A-Za-z0-9]? ?[0-9][A-Za-z]{2}")
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A draft: what the values look like, what was made of them, and a row for each value in ARX's shape."""
+
+    column: str
+    looks_like: str
+    made: str
+    rows: tuple[Path_, ...]
+
+    @property
+    def levels(self) -> int:
+        """How many levels it has, values and top among them."""
+        return max((len(row) for row in self.rows), default=0)
+
+    def csv(self) -> str:
+        """The rows as a file to edit, from the value to *; hierarchy create --csv reads it."""
+        text = io.StringIO()
+        csv.writer(text, delimiter=";", lineterminator="\n").writerows(self.rows)
+        return text.getvalue()
+
+    def save(self, path: str | Path) -> None:
+        """Write the csv file, unless there is one already."""
+        try:
+            with Path(path).open("x", encoding="utf-8") as file:
+                file.write(self.csv())
+        except FileExistsError:
+            raise HierarchyError(f"'{path}' already exists, and is not overwritten") from None
+        except OSError as problem:
+            raise HierarchyError(f"Cannot write '{path}': {problem.strerror}") from problem
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.looks_like}; {self.made}, {self.levels} levels over {len(self.rows):,} values"
+
+
+def looks_like(values: Sequence[str]) -> str:
+    """What the distinct texts of a column look like: dates, numbers, codes, free text or categories."""
+    if not values:
+        return "no values"
+    if _date_formats(values):
+        return "dates"
+    numbers = [value for value in values if _COMMA.fullmatch(value)]
+    if len(numbers) >= SHARE * len(values) and any("," in value for value in numbers):
+        return "numbers with a decimal comma"
+    lengths = {len(value) for value in values}
+    padded = any(value.startswith("0") and value.isdigit() and len(value) > 1 for value in values)
+    is_number = sum(bool(_POINT.fullmatch(value)) for value in values) >= SHARE * len(values)
+    if is_number and not padded and (len(lengths) > 1 or any("." in value for value in values)):
+        return "numbers"
+    if sum(bool(_CODE.fullmatch(value)) for value in values) >= SHARE * len(values) and max(lengths) >= 3:
+        return "codes"
+    if sum(map(len, values)) >= LONG * len(values):
+        return "free text"
+    return "categories"
+
+
+MENDED = {
+    "dates": "dates as {example}: read them with strptime({column}, [{formats}]) in the source query",
+    "numbers with a decimal comma": "numbers with a decimal comma: read the file with --decimal , (decimal_separator)",
+    "numbers": "numbers stored as text: cast the column in the source query",
+    "codes": "codes, such as postcodes: generalize them by prefix",
+    "free text": "free text, which no hierarchy can generalize: leave it out",
+    "categories": "categories: group them",
+    "no values": "nothing",
+}
+"""What a column of text looks like, and what mends it."""
+
+
+def mended(column: str, values: Sequence[str]) -> str:
+    """What the column looks like and how it can be read better, without showing a value."""
+    formats = _date_formats(values)
+    shown = " and ".join(date(2024, 12, 31).strftime(format) for format in formats)
+    listed = ", ".join(f"'{format}'" for format in formats)
+    return MENDED[looks_like(values)].format(column=column, example=shown, formats=listed)
+
+
+def suggest(column: str, counts: Mapping[str, int], likeness: Callable[[str, str], float] | None = None) -> Suggestion:
+    """A hierarchy for a column of text with these values; `likeness` says how alike two categories are, from 0 to 1."""
+    values = sorted(counts)
+    kind = looks_like(values)
+    if kind == "dates":
+        return Suggestion(column, kind, "months, years and decades", _dates(values))
+    if kind in ("numbers", "numbers with a decimal comma"):
+        return suggest_numbers(column, {value: (_number(value, kind), rows) for value, rows in counts.items()}, kind)
+    if kind == "codes":
+        return Suggestion(column, kind, "prefixes", _prefixes(values))
+    if kind in ("free text", "no values") or len(values) > MOST_CATEGORIES:
+        what = "no values" if kind == "no values" else f"{kind} with {len(values):,} different values"
+        raise HierarchyError(
+            f"Column '{column}' has {what}: no hierarchy can be drafted. Leave it out, or write one as a csv file"
+        )
+    return Suggestion(column, kind, "groups of rare and similar values", _groups(counts, likeness))
+
+
+def suggest_numbers(column: str, numbers: Mapping[str, tuple[float, int]], kind: str = "numbers") -> Suggestion:
+    """Intervals with round ends over numbers, given as text → (number, rows)."""
+    points = sorted(numbers.values())
+    edges = _round_edges(points)
+    levels = [edges]
+    while len(levels[-1]) > 3:
+        levels.append([*levels[-1][:-1:2], levels[-1][-1]])
+    paths = []
+    for value, (number, _) in sorted(numbers.items(), key=lambda item: item[1][0]):
+        labels = [_interval(number, level) for level in levels if len(level) > 2]
+        paths.append((value, *labels, "*"))
+    return Suggestion(column, kind, "intervals with round ends that hold about as many rows", tuple(paths))
+
+
+def suggest_dates(column: str, values: Mapping[str, date]) -> Suggestion:
+    """Months, years and decades over dates, given as text → date."""
+    paths = (_of_date(text, day) for text, day in sorted(values.items(), key=lambda item: item[1]))
+    return Suggestion(column, "dates", "months, years and decades", tuple(paths))
+
+
+def _number(value: str, kind: str) -> float:
+    try:
+        return float(value.replace(".", "").replace(",", ".") if "comma" in kind else value)
+    except ValueError:
+        return math.inf
+
+
+def _round_edges(points: Sequence[tuple[float, int]], parts: int = 16) -> list[float]:
+    """Ends of at most this many intervals that hold about as many rows each, on the coarsest grid that tells them
+    apart; the last one lies beyond the largest number."""
+    finite = [(number, rows) for number, rows in points if math.isfinite(number)]
+    if not finite:
+        return [0.0, 1.0]
+    wanted: list[float] = []
+    total, seen = sum(rows for _, rows in finite), 0
+    for number, rows in finite:
+        if seen * parts // total != (seen + rows) * parts // total or not wanted:
+            wanted.append(number)
+        seen += rows
+    low, high = finite[0][0], finite[-1][0]
+    if low == high:
+        return [low, low + 1]
+    power = 10.0 ** math.floor(math.log10(high - low))
+    steps = [unit * power * 10.0**-digits for digits in range(4) for unit in (1, 0.5, 0.2)]
+    for step in steps:
+        found = sorted({_snap(number, step) for number in wanted})
+        if len(found) >= 0.7 * len(wanted) or step == steps[-1]:
+            break
+    found[0] = min(found[0], _snap(low, step))
+    end = _snap(high, step)
+    return [*found, end + step if end >= found[-1] else found[-1] + step]
+
+
+def _snap(number: float, step: float) -> float:
+    return float(f"{math.floor(number / step) * step:.12g}")
+
+
+def _interval(number: float, edges: Sequence[float]) -> str:
+    if not math.isfinite(number):
+        return "other"
+    below = max(index for index, edge in enumerate(edges[:-1]) if edge <= number or index == 0)
+    return f"[{edges[below]:.12g}-{edges[below + 1]:.12g})"
+
+
+def _date_formats(values: Sequence[str]) -> list[str]:
+    """The formats that read most values as dates, as few as needed; none if they are not dates."""
+    left, formats = list(values), []
+    for _ in DATES:
+        best = max(DATES, key=lambda format: sum(_parsed(value, format) is not None for value in left))
+        rest = [value for value in left if _parsed(value, best) is None]
+        if len(rest) == len(left):
+            break
+        formats.append(best)
+        left = rest
+    return formats if values and len(left) <= (1 - SHARE) * len(values) else []
+
+
+def _parsed(value: str, format: str) -> date | None:
+    if not 8 <= len(value) <= 10:
+        return None
+    try:
+        found = datetime.strptime(value, format).date()
+    except ValueError:
+        return None
+    return found if 1850 <= found.year <= 2150 else None
+
+
+def _dates(values: Sequence[str]) -> tuple[Path_, ...]:
+    formats = _date_formats(values)
+    days = {value: next(filter(None, (_parsed(value, each) for each in formats)), None) for value in values}
+    order = sorted(values, key=lambda value: (days[value] is None, days[value] or date.max))
+    return tuple(_of_date(value, days[value]) for value in order)
+
+
+def _of_date(text: str, day: date | None) -> Path_:
+    if day is None:
+        return (text, "not a date", "not a date", "not a date", "*")
+    return (text, f"{day:%Y-%m}", f"{day:%Y}", f"{day.year // 10 * 10}s", "*")
+
+
+def _prefixes(values: Sequence[str]) -> tuple[Path_, ...]:
+    longest = max(map(len, values))
+    return tuple(
+        (value, *(value[: longest - level] + "*" * level for level in range(1, longest)), "*") for value in values
+    )
+
+
+def _groups(counts: Mapping[str, int], likeness: Callable[[str, str], float] | None) -> tuple[Path_, ...]:
+    """Levels of about half as many groups each: the rarest group joins the one most like it, or the next rarest."""
+    groups: list[tuple[tuple[str, ...], int]] = [
+        ((value,), rows) for value, rows in sorted(counts.items(), key=lambda item: (item[1], item[0]))
+    ]
+    paths: dict[str, list[str]] = {value: [value] for value in counts}
+    while len(groups) > 3:
+        target = max(2, (len(groups) + 1) // 2)
+        while len(groups) > target:
+            rarest = groups.pop(0)
+            near = max(range(len(groups)), key=lambda other: (_alike(rarest[0], groups[other][0], likeness), -other))
+            joined, rows = groups.pop(near)
+            groups.append((tuple(sorted((*joined, *rarest[0]), key=lambda v: (-counts[v], v))), rows + rarest[1]))
+            groups.sort(key=lambda group: (group[1], group[0]))
+        for members, _ in groups:
+            for value in members:
+                paths[value].append(_group_label(members))
+    return tuple((*path, "*") for path in paths.values())
+
+
+def _alike(one: Sequence[str], other: Sequence[str], likeness: Callable[[str, str], float] | None) -> float:
+    if likeness is None:
+        return 0.0
+    pairs = [(a, b) for a in one[:8] for b in other[:8]]
+    return sum(likeness(a, b) for a, b in pairs) / len(pairs)
+
+
+def _group_label(members: Sequence[str]) -> str:
+    if len(members) == 1:
+        return members[0]
+    shown = " | ".join(members[:4])
+    return shown if len(members) <= 4 else f"{shown} | {len(members) - 4} more"

@@ -1,0 +1,78 @@
+"""Text without a hierarchy: what is said of a column that is released as *, and hierarchies that are drafted for it."""
+
+from __future__ import annotations
+
+import logging
+
+from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.hierarchies import create_hierarchy
+from sqlanon.catalog.suggestions import described, suggest_for
+from sqlanon.engine.frames import FRAME
+from sqlanon.errors import HierarchyError
+from sqlanon.pipeline.reading import Reading
+from sqlanon.pipeline.source import Source
+from sqlanon.policy.policy import Policy
+from sqlanon.sqltext import fold, name, query_or_none
+
+log = logging.getLogger("sqlanon")
+LOOKED_AT = 2000
+"""How many values of a column are looked at to say what it looks like."""
+TELLING = 0.5
+"""A column is spoken of if more than this share of its rows is released as *."""
+
+
+def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
+    """Draft a hierarchy for each text column that has none, and store it under the column's name."""
+    known = catalog.hierarchies().by_name
+    for asked, column in zip(policy.quasi, source.resolve_names(policy.quasi), strict=True):
+        if asked in policy.hierarchies or fold(column) in known or not source.types[column].startswith("VARCHAR"):
+            continue
+        try:
+            draft = suggest_for(catalog.con, source, column)
+        except HierarchyError as problem:
+            log.warning("%s", problem)
+            continue
+        create_hierarchy(catalog.con, column, rows=draft.rows)
+        log.warning("A suggested hierarchy is used for %s. It is stored as '%s': look at its groups", draft, column)
+
+
+def warn_of_text(catalog: Catalog, reading: Reading, released: str, asked: str) -> None:
+    """Say which text columns were released as * for want of a hierarchy, what they look like and what mends it."""
+    if reading.policy.kind.prints_exact or reading.policy.represent != "closure":
+        return
+    source = reading.source.relation
+    texts = [a for a in reading.attributes if a.type == "VARCHAR"]
+    for attribute in texts:
+        column = name(attribute.column)
+        if attribute.hierarchy is None:
+            ((rows, stars),) = catalog.run(f"select count(*), count(*) filter ({column} = '*') from {released}")
+            if stars > TELLING * rows:
+                values = catalog.run(
+                    f"select distinct {column} from {source} where {column} is not null limit {LOOKED_AT}"
+                )
+                _say(attribute.column, rows, stars, [value for (value,) in values], asked)
+        ((meant,),) = catalog.run(f"select count(*) from {source} where {column} = '*'")
+        if meant:
+            log.warning(
+                "Column '%s' of the source has the value '*' in %s rows. In a release * means anything: replace it, "
+                "for example by NULL",
+                attribute.column,
+                f"{meant:,}",
+            )
+
+
+def _say(column: str, rows: int, stars: int, values: list[str], asked: str) -> None:
+    if len(values) < 3:
+        return
+    is_named = asked != FRAME and query_or_none(asked) is None
+    place = f"{asked}.{column}" if is_named else f"TABLE.{column}"
+    log.warning(
+        "Column '%s' is text without a hierarchy, and %s of %s rows have * there. It looks like %s. Draft a hierarchy: "
+        "sqlanon hierarchy suggest %s, FROM anon.suggest_hierarchy('%s'), or anonymize with suggest",
+        column,
+        f"{stars:,}",
+        f"{rows:,}",
+        described(column, values),
+        place,
+        place,
+    )

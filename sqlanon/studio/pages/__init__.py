@@ -1,0 +1,1 @@
+"""The screens, a file each: what they ask of the studio, and what they show."""

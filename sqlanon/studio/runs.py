@@ -1,0 +1,188 @@
+"""The runs of this session: made in memory, measured, kept to be compared, stored or published."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlanon
+from sqlanon.studio.background import Job
+from sqlanon.studio.draft import Draft
+from sqlanon.studio.facade import DatabaseError, Facts, Policy, Release, Session, facts_of_release, quoted
+from sqlanon.studio.looking import Profile
+from sqlanon.studio.workspace import Source, Workspace
+
+KEPT = 8
+"""Runs of a source whose rows are kept in memory."""
+PATIENT = 3600.0
+
+
+@dataclass(eq=False)
+class Result:
+    """A run that ended well: the release in memory, and what is to be told of it."""
+
+    number: int
+    draft: Draft
+    release: Release = field(repr=False)
+    facts: Facts = field(repr=False)
+    spans: dict[str, float]
+    """Of columns that are released as ranges: the largest value less the smallest."""
+    seconds: float
+    made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def policy(self) -> Policy:
+        return self.release.policy
+
+    def close(self) -> None:
+        """Drop its rows."""
+        with self.lock, suppress(DatabaseError):
+            self.release.con.close()
+
+
+class Runs:
+    """The results of one source, the newest last."""
+
+    def __init__(self) -> None:
+        self._results: OrderedDict[int, Result] = OrderedDict()
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def add(self, draft: Draft, release: Release, facts: Facts, spans: dict[str, float], seconds: float) -> Result:
+        """Keep a result; the oldest is dropped where there are too many."""
+        with self._lock:
+            result = Result(next(self._numbers), draft, release, facts, spans, seconds)
+            self._results[result.number] = result
+            dropped = [self._results.popitem(last=False)[1] for _ in range(len(self._results) - KEPT)]
+        for old in dropped:
+            old.close()
+        return result
+
+    def __iter__(self) -> Any:
+        return iter(list(self._results.values()))
+
+    def find(self, number: int | None) -> Result | None:
+        """The result of a number, or the newest."""
+        results = dict(self._results)
+        if number is not None:
+            return results.get(number)
+        return results[max(results)] if results else None
+
+
+class Shelf:
+    """The hierarchies of drafts in a working database: each definition has a name that never means another one."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._known: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def names(self) -> set[str]:
+        return set(self._known)
+
+    def bind(self, con: Session, draft: Draft, prefix: str) -> Policy:
+        """The policy of a draft with all its hierarchies there."""
+        draft.policy(prefix)
+        options = draft.options(prefix)
+        for column in draft.quasi:
+            spec = draft.spec(column)
+            if spec.is_own:
+                options["hierarchies"][column] = self._place(con, str(spec.bound(prefix, column)), spec.definition())
+        return Policy.of(options)
+
+    def _place(self, con: Session, wanted: str, definition: dict[str, Any]) -> str:
+        text = repr(definition)
+        with self._lock:
+            for number in itertools.count(1):
+                name = wanted if number == 1 else f"{wanted}_{number}"
+                if name not in self._known:
+                    sqlanon.create_hierarchy(con, name, **definition, replace=True)
+                    self._known[name] = text
+                if self._known[name] == text:
+                    return name
+        raise AssertionError
+
+
+def make(job: Job, source: Source, draft: Draft, prefix: str, shelf: Shelf, runs: Runs, profile: Profile) -> Result:
+    """Anonymize in memory, verify and measure."""
+    workspace = source.workspace
+    with workspace.gate.reading(PATIENT):
+        con = workspace.con.duckdb.cursor()
+        try:
+            job.connection = con
+            policy = shelf.bind(con, draft, prefix)
+            job.step = "Anonymizing"
+            with job.watch:
+                release = sqlanon.anonymize(con, source.asked, policy=policy)
+            job.check()
+            job.step, job.share = "Verified. Measuring", 1.0
+            facts = facts_of_release(release, curve=False)
+            spans = {column: _span(con, source, column) for column in draft.quasi if profile.column(column).is_ranged}
+            job.check()
+        except BaseException:
+            con.close()
+            raise
+    return runs.add(draft, release, facts, spans, job.seconds)
+
+
+def _span(con: Session, source: Source, column: str) -> float:
+    """How far a column's values reach, of dates in days."""
+    kinds = dict(con.execute(f"select typeof({quoted(column)}), 1 from {source.relation} limit 1").fetchall())
+    is_date = any(kind == "DATE" or kind.startswith("TIMESTAMP") for kind in kinds)
+    ends = f"max({quoted(column)}), min({quoted(column)})"
+    asked = "select epoch(a) - epoch(b)" if is_date else "select a::double - b::double"
+    ((span,),) = con.execute(f"{asked} from (select {ends} from {source.relation}) as t(a, b)").fetchall()
+    return float(span or 0) / (86_400 if is_date else 1)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A release to be stored: its name, as what, and whether one of that name is replaced."""
+
+    name: str
+    kind: str
+    is_replacing: bool
+
+
+def store(job: Job, source: Source, draft: Draft, prefix: str, wanted: Wanted) -> Release:
+    """Make the release again in its own database, verified there, in one transaction."""
+    workspace = source.workspace
+    job.step = "Waiting for the database"
+    with workspace.writing(f"storing '{wanted.name}'", job.check) as con:
+        job.connection = con.duckdb
+        for hierarchy, definition in draft.define(prefix).items():
+            sqlanon.create_hierarchy(con, hierarchy, **definition, replace=True)
+        job.step = "Anonymizing in the database"
+        with job.watch:
+            return sqlanon.anonymize(
+                con,
+                source.stored_as,
+                policy=draft.policy(prefix),
+                name=wanted.name,
+                kind=wanted.kind,
+                replace=wanted.is_replacing,
+            )
+
+
+def publish(job: Job, source: Source, result: Result, path: Path, replace: bool) -> dict[str, Any]:
+    """Write the release to a file that holds nothing else, read back and verified."""
+    job.step = f"Writing {path.name}"
+    with source.workspace.gate.reading(PATIENT), result.lock:
+        job.connection = result.release.con
+        return result.release.publish(path, replace=replace)
+
+
+def report(job: Job, source: Source, result: Result, path: Path) -> Path:
+    """Write the report."""
+    job.step = f"Writing {path.name}"
+    with source.workspace.gate.reading(PATIENT), result.lock, job.watch:
+        job.connection = result.release.con
+        return result.release.report(path)

@@ -1,0 +1,85 @@
+"""What a mistake on the command line costs: two lines, no file, no lost release."""
+
+from pathlib import Path
+
+import pytest
+
+from sqlanon.cli.main import main
+
+ROWS = "age,sex\n" + "".join(f"{20 + i},{'mf'[i % 2]}\n" for i in range(12))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text(ROWS)
+    return tmp_path
+
+
+def test_a_wrong_value_prints_two_lines_and_not_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["anonymize", "people.csv", "--quasi", "age", "--k", "five"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "sqlanon: Argument --k: 'five' is not a whole number",
+        "For all options: sqlanon anonymize --help",
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["anonymize", "patients", "--quasi", "age", "--db", "nosuch.duckdb"],
+        ["compare", "patients", "--quasi", "age", "--db", "nosuch.duckdb"],
+        ["publish", "pub", "-o", "x.csv", "--db", "nosuch.duckdb"],
+        ["utility", "pub", "--db", "nosuch.duckdb"],
+        ["hierarchy", "create", "zip", "--prefix", "--db", "nosuch.duckdb"],
+        ["report", "pub", "-o", "x.html", "--db", "nosuch.duckdb"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_mistyped_database_is_not_created(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    assert "There is no database 'nosuch.duckdb'" in capsys.readouterr().err
+    assert sorted(path.name for path in Path().iterdir()) == ["people.csv"]
+
+
+def test_a_failing_command_leaves_no_new_database() -> None:
+    assert main(["anonymize", "people.csv", "--quasi", "agee", "--name", "pub", "--db", "new.duckdb"]) == 2
+    Path("broken.sql").write_text("SELECT nonsense")
+    assert main(["run", "broken.sql", "--db", "new.duckdb"]) == 2
+    assert not Path("new.duckdb").exists()
+
+
+def test_a_release_with_a_name_needs_a_database(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["anonymize", "people.csv", "--quasi", "age", "--name", "pub"]) == 2
+    assert "Add --db FILE" in capsys.readouterr().err
+    Path("policy.toml").write_text('source = "people.csv"\nname = "pub"\nquasi = ["age"]\nk = 3\n')
+    assert main(["run", "policy.toml"]) == 2
+    assert "Add --db FILE" in capsys.readouterr().err
+
+
+def test_hierarchies_and_risk_say_what_they_made_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["anonymize", "people.csv", "--quasi", "age,sex", "--k", "3", "--name", "pub", "--db", "a.duckdb"]) == 0
+    capsys.readouterr()
+    assert main(["hierarchy", "create", "sex", "--flat", "--on", "pub.sex", "--db", "a.duckdb"]) == 0
+    assert capsys.readouterr().err.startswith("made hierarchy 'sex': ")
+    assert main(["hierarchy", "gaps", "pub", "sex", "sex", "--db", "a.duckdb"]) == 0
+    assert capsys.readouterr().out == "none: 'sex' has every value of pub.sex\n"
+    assert main(["risk", "people.csv", "--quasi", "age,sex"]) == 0
+    out = capsys.readouterr().out
+    assert "unique_rows      12 (100.0%)" in out
+    assert "prosecutor_max   100.0%" in out
+
+
+def test_help_has_groups_and_a_methods_own_parameters_are_with_the_method(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["anonymize", "--help"])
+    shown = capsys.readouterr().out
+    for group in ("columns:", "privacy:", "generalization:", "search:", "result:"):
+        assert f"\n{group}\n" in shown
+    assert "--threshold" not in shown
+    assert main(["methods", "kaca"]) == 0
+    assert "--threshold" in capsys.readouterr().out
+    assert main(["methods", "kaka"]) == 2
+    assert "Did you mean 'kaca'?" in capsys.readouterr().err

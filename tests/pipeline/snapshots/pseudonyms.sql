@@ -1,0 +1,176 @@
+with source as materialized (
+select
+    "age" as q1, "person" as c1, "name" as c2
+from (select sqlanon_pseudonym('<key>', cast("person" as varchar)) as "person", sqlanon_pseudonym('<key>', cast("name" as varchar)) as "name", "age", "sex", "zip", "born", "visited", "income", "job", "ward", "diagnosis", "a ""b"" c; drop", "it's", "{k} __k__" from "memory"."main"."people")
+),
+tuples as materialized (
+-- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
+-- and how many rows of the source hold it; 0 where only rows that are not to be released do.
+-- Reads: source.
+select
+    q1,
+    count(*) as rows
+from source
+group by all
+),
+domain_1 as materialized (
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
+-- Reads: tuples.
+select
+    value,
+    row_number() over (order by value nulls last) - 1 as rank,
+    cast(value as double) as place,
+    coalesce(try(cast(cast(value as HUGEINT) - cast(origin as HUGEINT) as double)), cast(value as double) - cast(origin as double)) as distance,
+    cast(value as varchar) as label
+from (
+    select value, min(value) over () as origin
+    from (select distinct q1 as value from tuples)
+)
+),
+nodes_1 as materialized (
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
+select 1 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
+from domain_1
+),
+nodes as materialized (
+select * from nodes_1
+),
+encoded as materialized (
+-- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
+-- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
+select
+    row_number() over (order by domain_1.rank) - 1 as tuple,
+    tuples.*,
+    domain_1.rank as r1
+from tuples
+left join domain_1 on domain_1.value is not distinct from tuples.q1
+where true
+),
+guard as (
+-- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
+select case
+    when rows = 0 then 'The source has no rows.'
+    when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
+    else case
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+    end
+end as message
+from (
+    select coalesce(sum(rows), 0) as rows, coalesce(sum(rows), 0) as counted, count(q1) as q1_0
+    from encoded
+), (
+    select count(*) as total
+    from source
+)
+),
+clustered as materialized (
+-- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
+select sqlanon_cluster(
+    '{"k": 5, "kinds": ["numbers"], "weights": [1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": null, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": null, "refine": false, "forming": "free", "block_size": null, "run": null}',
+    (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
+    (
+        select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1], codes := cast([] as bigint[])))
+        from encoded
+    )
+) as answer
+from guard
+where case when message is null then true else error('sqlanon: ' || message) end
+),
+deals as materialized (
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- rows of the tuple are in other groups.
+-- Reads: clustered.
+select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
+from (
+    select unnest(answer.deals) as entry
+    from clustered
+    where case when answer.error is null then true else error('sqlanon: ' || answer.error) end
+)
+),
+assigned as (
+-- A row is a row of the source with its group. The rows of a tuple that several groups share are dealt out at random, by
+-- a source that no seed drives: in an order that depends on a value, the groups would tell who has it.
+-- Reads: deals, encoded, source.
+select source.*, deals.group_id
+from source
+join encoded on source.q1 is not distinct from encoded.q1
+join deals on deals.tuple = encoded.tuple and not deals.is_shared
+union all
+select dealt.* exclude (tuple, turn), deals.group_id
+from (
+    select * exclude (chance), row_number() over (partition by tuple order by chance) as turn
+    from (
+        select source.*, encoded.tuple, sqlanon_shuffle(encoded.tuple) as chance
+        from source
+        join encoded on source.q1 is not distinct from encoded.q1
+        where encoded.tuple in (select tuple from deals where is_shared)
+    )
+) as dealt
+asof join deals on deals.tuple = dealt.tuple and dealt.turn >= deals.first
+),
+ranges as materialized (
+-- A row is one group with the smallest and largest rank of each attribute that it prints. Suppressed rows form no group.
+-- Reads: clustered.
+select entry.group_id as group_id, entry.lo[1] as lo1, entry.hi[1] as hi1
+from (
+    select unnest(answer.ranges) as entry
+    from clustered
+)
+),
+labels_1 as (
+-- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+-- Reads: ranges.
+select
+    spans.lo,
+    spans.hi,
+    case
+        when spans.lo = spans.hi then first.label
+        when last.value is null then '*'
+        else '[' || first.label || '-' || last.label || ']'
+    end as label,
+    case when last.value is not null then first.value end as smallest,
+    last.value as largest
+from (select distinct lo1 as lo, hi1 as hi from ranges) as spans
+join domain_1 as first on first.rank = spans.lo
+join domain_1 as last on last.rank = spans.hi
+),
+printed as (
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
+-- Reads: ranges.
+select ranges.group_id, labels_1.label as p1_label
+from ranges
+join labels_1 on labels_1.lo = ranges.lo1 and labels_1.hi = ranges.hi1
+union all
+select -1, '*'
+),
+released as materialized (
+-- A row is a row of the release: released labels and the columns that are kept.
+-- Reads: assigned, printed.
+select assigned.c1 as "person",
+    assigned.c2 as "name",
+    printed.p1_label as "age"
+from assigned
+join printed on printed.group_id = assigned.group_id
+),
+proof as materialized (
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
+select min(rows) as smallest, count(*) as classes, sum(rows) as rows
+from (
+    select count(*) as rows
+    from released
+    group by "age"
+)
+)
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
+-- Reads: proof, released.
+select released."person", released."name", released."age"
+from released, proof
+where case
+    when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    else true
+end
+order by sqlanon_shuffle(proof.smallest)

@@ -1,0 +1,89 @@
+"""What a signer must see: warnings in amber, other releases by name, the published file, a place to sign."""
+
+import hashlib
+import logging
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import sqlanon
+from sqlanon.cli.main import main
+from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.reporting.facts import facts_of_release
+from sqlanon.reporting.page import page
+from sqlanon.reporting.signing import Paper
+
+QUASI = ["age", "zip", "sex"]
+
+
+@pytest.fixture
+def con(hospital_file: Path, tmp_path: Path) -> sqlanon.Connection:
+    return sqlanon.connect(shutil.copy(hospital_file, tmp_path))
+
+
+def test_a_class_with_one_sensitive_value_makes_the_verdict_amber(con: sqlanon.Connection) -> None:
+    con.execute("create table alike as select i // 4 * 10 as age, 'flu' as diagnosis from range(12) r(i)")
+    release = sqlanon.anonymize(con, "alike", ["age"], 4, sensitive=["diagnosis"])
+    shown = page(facts_of_release(release, curve=False))
+    assert '<section class="verdict warned">' in shown
+    assert "holds, with 1 warning" in shown
+    assert "everybody has the same diagnosis" in shown
+
+
+def test_other_releases_of_the_source_are_named_and_judged(con: sqlanon.Connection) -> None:
+    sqlanon.anonymize(con, "patients", QUASI, 4, name="first", method="mondrian")
+    second = sqlanon.anonymize(con, "patients", ["sex", "age"], 2, name="second", method="kaca", seed=3)
+    facts = facts_of_release(second, curve=False)
+    shown = page(facts)
+    assert "Other releases of the same source" in shown
+    assert "With &#x27;first&#x27;: " in shown
+    assert any("'first'" in warning for warning in facts.warnings) == any(one.is_broken for one in facts.others)
+
+
+def test_the_place_to_sign_has_the_digest_of_the_published_file(con: sqlanon.Connection, tmp_path: Path) -> None:
+    release = sqlanon.anonymize(con, "patients", QUASI, 4, name="public")
+    file = tmp_path / "public.csv"
+    release.publish(file)
+    release.report(
+        tmp_path / "r.html",
+        curve=False,
+        author="A. Smith",
+        purpose="study <7>",
+        recipient="Health Board",
+        source_date="2026-01-31",
+        published=file,
+    )
+    shown = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for fact in ("A. Smith", "study &lt;7&gt;", "Health Board", "2026-01-31", "public.csv"):
+        assert fact in shown
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in shown
+    assert "Signature" in shown
+    assert "holds no row of the source" not in shown
+
+
+def test_a_paper_refuses_a_file_or_a_date_that_is_none() -> None:
+    with pytest.raises(CatalogError, match=r"no file 'none\.csv'"):
+        Paper.of(published="none.csv")
+    with pytest.raises(PolicyError, match="2026-01-31"):
+        Paper.of(source_date="yesterday")
+
+
+def test_the_runs_of_the_curve_warn_nobody(con: sqlanon.Connection, caplog: pytest.LogCaptureFixture) -> None:
+    release = sqlanon.anonymize(con, "patients", QUASI, 4, sensitive=["diagnosis"])
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "sqlanon"):
+        facts = facts_of_release(release, curve=True)
+    assert facts.curve
+    assert not caplog.records
+
+
+def test_the_command_line_fills_in_the_paper(
+    con: sqlanon.Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sqlanon.anonymize(con, "patients", QUASI, 4, name="public")
+    con.close()
+    database, out = str(tmp_path / "hospital.duckdb"), str(tmp_path / "r.html")
+    assert main(["report", "public", "--db", database, "-o", out, "--no-curve", "--author", "A. Smith"]) == 0
+    assert re.search(r"Author</th><td>A\. Smith", Path(out).read_text(encoding="utf-8"))

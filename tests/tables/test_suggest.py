@@ -1,0 +1,153 @@
+"""Text without a hierarchy: what is said of it, and drafts of hierarchies from a column's values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from reading import Con, rows
+
+import sqlanon
+from sqlanon.cli.main import main
+from sqlanon.errors import HierarchyError
+from sqlanon.hierarchies.suggest import looks_like
+
+PEOPLE = """
+create table people as select
+    (20 + range % 60)::int as age,
+    printf('%05d', 1000 + range * 37 % 900) as zip,
+    replace(printf('%.1f', 50 + range * 13 % 400 / 10.0), '.', ',') as weight,
+    date '1950-01-01' + (range * 71 % 20000)::int as day,
+    case when range % 2 = 0 then strftime(day, '%d.%m.%Y') else strftime(day, '%Y-%m-%d') end as born,
+    ['nurse', 'doctor', 'pilot', 'cook', 'smith'][1 + (range % 10 // 2)::int] as job,
+    case when range % 10 < 4 then 'clinic' when range % 10 < 6 then 'airport' else 'town' end as place,
+from range(200)
+"""
+
+
+@pytest.fixture
+def people(con: Con) -> Con:
+    con.execute(PEOPLE)
+    return con
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["01067", "80331", "10115"], "codes"),
+        (["E11.9", "I10.0", "J45.1"], "codes"),
+        (["72,3", "81,0", "64"], "numbers with a decimal comma"),
+        (["1.5", "20", "300"], "numbers"),
+        (["31.12.2024", "2024-01-05", "01.02.1999"], "dates"),
+        (["red", "green", "blue"], "categories"),
+        (
+            ["The patient came in the morning and said that all was well", "He was sent home by noon, with a letter"],
+            "free text",
+        ),
+    ],
+)
+def test_text_is_recognized_by_its_values(values: list[str], kind: str) -> None:
+    assert looks_like(values) == kind
+
+
+def test_a_text_column_released_as_stars_is_told_with_what_mends_it(
+    people: Con, caplog: pytest.LogCaptureFixture
+) -> None:
+    sqlanon.anonymize(people, "people", ["age", "zip", "weight", "born"], 5, method="mondrian")
+    said = {record.getMessage().split("'")[1]: record.getMessage() for record in caplog.records}
+    assert set(said) == {"zip", "weight", "born"}
+    assert "200 of 200 rows have * there. It looks like codes, such as postcodes" in said["zip"]
+    assert "sqlanon hierarchy suggest people.zip" in said["zip"]
+    assert "numbers with a decimal comma: read the file with --decimal ," in said["weight"]
+    assert "dates as " in said["born"]
+    assert "31.12.2024" in said["born"]
+
+
+def test_nothing_is_said_where_the_text_has_a_hierarchy(people: Con, caplog: pytest.LogCaptureFixture) -> None:
+    sqlanon.create_hierarchy(people, "zip", prefix=True)
+    sqlanon.anonymize(people, "people", ["age", "zip"], 5, method="mondrian")
+    assert not caplog.records
+
+
+def test_codes_become_prefixes_and_numbers_intervals_with_round_ends(people: Con) -> None:
+    codes = sqlanon.suggest_hierarchy(people, "people.zip")
+    assert ("01000", "0100*", "010**", "01***", "0****", "*") in codes.rows
+    ages = sqlanon.suggest_hierarchy(people, "people.age")
+    assert ages.rows[0] == ("20", "[20-25)", "[20-30)", "[20-40)", "[20-60)", "*")
+    weights = sqlanon.suggest_hierarchy(people, "people.weight")
+    assert weights.rows[0][0] == "50,0"
+    assert weights.rows[0][1].startswith("[50-")
+
+
+def test_mixed_dates_become_months_years_and_decades(people: Con) -> None:
+    drafted = {row[0]: row[1:] for row in sqlanon.suggest_hierarchy(people, "people.born").rows}
+    assert drafted["01.01.1950"] == ("1950-01", "1950", "1950s", "*")
+
+
+def test_categories_are_grouped_with_those_they_occur_with(people: Con) -> None:
+    drafted = {row[0]: row[1] for row in sqlanon.suggest_hierarchy(people, "people.job").rows}
+    assert drafted["nurse"] == drafted["doctor"]
+    assert drafted["cook"] == drafted["smith"]
+    assert drafted["pilot"] != drafted["nurse"]
+
+
+@pytest.mark.parametrize("column", ["age", "zip", "weight", "born", "job"])
+def test_every_draft_is_a_hierarchy_that_covers_its_column(people: Con, column: str, tmp_path: Path) -> None:
+    draft = sqlanon.suggest_hierarchy(people, f"people.{column}")
+    draft.save(tmp_path / "draft.csv")
+    sqlanon.create_hierarchy(people, "drafted", csv=tmp_path / "draft.csv")
+    assert rows(people, f"from anon.hierarchy_gaps('people', '{column}', 'drafted')") == []
+    answered = rows(people, f"from anon.suggest_hierarchy('people.{column}')")
+    assert set(answered) == set(draft.rows)
+
+
+def test_free_text_is_not_drafted(con: Con) -> None:
+    con.execute(
+        "create table notes as select 'a long remark about somebody on this day, no ' || range as note from range(9)"
+    )
+    with pytest.raises(HierarchyError, match="free text with 9 different values: no hierarchy can be drafted"):
+        sqlanon.suggest_hierarchy(con, "notes.note")
+
+
+def test_suggest_uses_drafts_and_says_so(people: Con, caplog: pytest.LogCaptureFixture) -> None:
+    bare = sqlanon.anonymize(people, "people", ["age", "zip", "job"], 5, method="mondrian").metrics()["gcp"]
+    caplog.clear()
+    made = sqlanon.anonymize(people, "people", ["age", "zip", "job"], 5, method="mondrian", suggest=True)
+    assert made.metrics()["gcp"] < bare
+    assert [record.getMessage() for record in caplog.records if "suggested hierarchy" in record.getMessage()]
+    assert rows(people, "select name from anon.hierarchies order by name") == [("job",), ("zip",)]
+
+
+def test_the_command_line_drafts_writes_and_uses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"{20 + n % 9};{1000 + n:05d};{n % 40},5\n" for n in range(60))
+    Path("people.csv").write_text(f"age;zip;size\n{lines}")
+    assert main(["hierarchy", "suggest", "people.csv.zip", "-o", "zip.csv"]) == 0
+    assert "01000;0100*;010**;01***;0****;*" in Path("zip.csv").read_text()
+    assert main(["hierarchy", "suggest", "people.csv.zip", "-o", "zip.csv"]) == 2  # nothing is overwritten
+    assert main(["hierarchy", "suggest", "people.csv.size", "--decimal", ","]) == 0
+    assert "[" in capsys.readouterr().out
+    arguments = ["anonymize", "people.csv", "--quasi", "age,size", "--k", "4", "--suggest"]
+    assert main([*arguments, "-o", "out.csv"]) == 0
+    assert "A suggested hierarchy is used for size: numbers with a decimal comma" in capsys.readouterr().err
+
+
+def test_a_label_with_two_meanings_is_warned_about(con: Con, caplog: pytest.LogCaptureFixture) -> None:
+    sqlanon.create_hierarchy(con, "doubtful", rows=[("a", "a", "*"), ("b", "a", "*"), ("c", "d", "*")])
+    assert "'a' each stand for several sets of values" in caplog.text
+    caplog.clear()
+    sqlanon.create_hierarchy(con, "ragged", rows=[("x", "g", "h", "*"), ("y", "h", "*")])
+    assert "'h'" in caplog.text
+    caplog.clear()
+    sqlanon.create_hierarchy(con, "clear", rows=[("a", "v", "*"), ("b", "v", "*"), ("c", "w", "*")])
+    assert not caplog.records
+
+
+def test_a_star_in_the_source_is_warned_about(con: Con, caplog: pytest.LogCaptureFixture) -> None:
+    con.execute(
+        "create table t as select case when range < 4 then '*' else 'a' end as x, range % 2 as y from range(12)"
+    )
+    sqlanon.anonymize(con, "t", ["x", "y"], 2)
+    assert "has the value '*' in 4 rows. In a release * means anything" in caplog.text

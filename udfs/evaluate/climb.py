@@ -1,0 +1,100 @@
+"""Prices without a walk, compiled: an ascent over listed boxes, and what nearest rows lose together."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+
+from __future__ import annotations
+
+import numpy as np
+
+from sqlanon.udfs.evaluate.dearest import offer
+from sqlanon.udfs.space.machine import compiled, inner
+
+
+@compiled
+def climb(k, counts, prices, listing, steps, sums, due, top):
+    """Raise all prices by each step, then project them onto all listed boxes that break, in the metric Σ rows · price².
+
+    `sums` adds up the prices after each step. The boxes come forwards and backwards in turn. A box is looked at when it
+    is due: no sooner than all raises since it was last looked at can have broken it.
+    """
+    boxes, raised, work = len(listing.loss), 0.0, 0
+    member, listed = listing.member, top.price
+    for turn in range(len(steps)):
+        for t in range(len(prices)):
+            prices[t] += steps[turn]
+        raised += steps[turn]
+        for number in range(boxes):
+            box = number if turn % 2 == 0 else boxes - 1 - number
+            if raised <= due[box]:
+                continue
+            entries, held, total = np.int64(0), np.int64(0), 0.0
+            begin = listing.end[box - 1] if box else 0
+            work += listing.end[box] - begin
+            for i in range(begin, listing.end[box]):
+                t = member[i]
+                if held < k or prices[t] > listed[entries - 1]:
+                    entries, held, gained = offer(top, entries, held, k, prices[t], t, counts[t])
+                    total += gained
+            over = total - k * listing.loss[box]
+            due[box] = raised - min(over, 0.0) / k
+            if over <= 0:
+                continue
+            weight = 0.0
+            for i in range(entries):
+                weight += top.rows[i] * top.rows[i] / counts[top.tuple[i]]
+            for i in range(entries):
+                prices[top.tuple[i]] -= over / weight * top.rows[i] / counts[top.tuple[i]]
+        for t in range(len(prices)):
+            sums[t] += prices[t]
+    for box in range(boxes):
+        due[box] -= raised
+    return work
+
+
+@inner
+def _apart(grid, j, one, other):
+    """What two ranks of an attribute lose together."""
+    if one == other:
+        return 0.0
+    low, high = min(one, other), max(one, other)
+    if grid.is_line[j]:
+        return min(grid.first[grid.begin[j] + high] - grid.last[grid.begin[j] + low], grid.whole[j])
+    node = grid.leaf[grid.begin[j] + low]
+    while grid.high[node] < high:
+        node = grid.parent[node]
+    return grid.loss[node]
+
+
+@compiled
+def nearest(grid, k, some, prices):
+    """What covering each of some tuples and its (k - 1)-th nearest other row loses, on exact lines and trees.
+
+    `some` are indices; their prices are written. O(E d) for each, and less where most are far.
+    """
+    attributes, size = grid.ranks.shape
+    top = np.empty(k + 1)
+    rows = np.empty(k + 1, np.int64)
+    for one in some:
+        entries, held = 1, grid.counts[one]
+        top[0], rows[0] = 0.0, held
+        for t in range(size):
+            if t == one:
+                continue
+            most = top[entries - 1] if held >= k else np.inf
+            far = 0.0
+            for j in range(attributes - 1, -1, -1):
+                far += _apart(grid, j, grid.ranks[j, one], grid.ranks[j, t])
+                if far >= most:
+                    break
+            if far >= most:
+                continue
+            i = entries
+            while i > 0 and top[i - 1] > far:
+                top[i], rows[i] = top[i - 1], rows[i - 1]
+                i -= 1
+            top[i], rows[i] = far, grid.counts[t]
+            held += grid.counts[t]
+            while held - rows[entries] >= k:
+                held -= rows[entries]
+                entries -= 1
+            entries += 1
+        prices[one] = top[entries - 1] if held >= k else 0.0

@@ -1,0 +1,182 @@
+"""The run of one request on one problem, whatever the engine: method, blocks, repair, suppression, refining, trimming.
+
+DuckDB's functions, workers of other engines and tests call `solve` alike. It knows no connection and no table.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sqlanon.udfs.after import blind, blocks
+from sqlanon.udfs.after.limits import limited
+from sqlanon.udfs.after.refine import refine
+from sqlanon.udfs.after.repair import repair, spread
+from sqlanon.udfs.after.suppress import settle, suppress
+from sqlanon.udfs.after.trim import trim
+from sqlanon.udfs.evaluate.centers import information_distortion
+from sqlanon.udfs.method import THOUSANDTHS, Progress, between
+from sqlanon.udfs.problem import Groups, Ints, Problem
+from sqlanon.udfs.request import Request
+
+if TYPE_CHECKING:
+    from sqlanon.udfs.evaluate.prices import Certificate
+
+
+def solve(
+    request: Request, problem: Problem, progress: Progress, *, released: Ints | None = None, workers: int | None = None
+) -> Groups:
+    """The groups that the request asks for.
+
+    `released` holds how many rows of each tuple are released where the problem is a population's. At most this many
+    `workers` are busy at once, by default one for each core; the groups do not depend on it.
+    """
+    if any(limit is not None for limit in request.limits):
+
+        def within(part: Request, cell: Problem) -> Groups:
+            return solve(part, cell, progress, workers=workers)
+
+        groups = limited(request, problem, within)
+        return settle(problem, groups, request.k)
+    rng = generator(request, problem)
+    if request.is_linked:
+        return _linked(request, problem, rng, progress)
+    if problem.sensitive is None:
+        groups = _clustered(request, problem, rng, progress, workers)
+    else:
+        mixed, order = in_random_order(problem, rng)
+        work = _blind if request.forming == "blind" and problem.models else _clustered
+        found = work(request, mixed, rng, progress, workers)
+        groups = Groups.collect(order[found.tuple], found.group, found.rows, found.report, found.box)
+    if request.max_suppression is not None:
+        groups = settle(problem, groups, request.k)
+    if request.has_population and released is not None:
+        groups = trim(problem, groups, request.k, released)
+    return groups
+
+
+def generator(request: Request, problem: Problem) -> np.random.Generator:
+    """The random numbers of a run: those of its seed; without one, or where no seed may bring them back, secret ones if
+    groups can depend on sensitive values, as whoever could repeat the run would test guesses of them."""
+    is_secret = request.core.draws_in_secret or (request.seed is None and problem.sensitive is not None)
+    return np.random.default_rng(secrets.randbits(128) if is_secret else request.seed or 0)
+
+
+def in_random_order(problem: Problem, rng: np.random.Generator) -> tuple[Problem, Ints]:
+    """The problem with its tuples in the order of their ranks, those of equal ranks in random order, and where each
+    was: of equal ones a core takes the first, which must not be the one with the first sensitive value."""
+    order = np.lexsort((rng.random(len(problem.counts)), *problem.ranks.T[::-1]))
+    sensitive = None if problem.sensitive is None else problem.sensitive[order]
+    return replace(problem, ranks=problem.ranks[order], counts=problem.counts[order], sensitive=sensitive), order
+
+
+def _clustered(
+    request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, workers: int | None
+) -> Groups:
+    method = request.core
+    size = request.block_size or method.block_size
+    work = partial(solve_block, request)
+    return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers)
+
+
+def _blind(
+    request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, workers: int | None
+) -> Groups:
+    """Groups that the method finds without sensitive values, joined where these break a model."""
+    merged, place = problem.merged()
+    groups = _clustered(request, merged, rng, between(progress, 0, 900), workers)
+    dealt = spread(groups, place, problem.counts, rng)
+    return blind.form(problem, dealt, between(progress, 900, THOUSANDTHS))
+
+
+def _linked(request: Request, problem: Problem, rng: np.random.Generator, progress: Progress) -> Groups:
+    """People by all of their rows. Imported when needed: numba alone takes longer than many a run."""
+    from sqlanon.udfs.linked import cluster as linked
+
+    return linked.cluster(
+        problem,
+        request.k,
+        rng,
+        progress,
+        price=request.row_price,
+        order=request.row_order,
+        effort=str(request.parameters.get("effort", "balanced")),
+        size=request.block_size,
+    )
+
+
+def solve_block(
+    request: Request,
+    problem: Problem,
+    rng: np.random.Generator,
+    progress: Progress,
+    part: float = 1.0,
+    share: float = 1.0,
+) -> Groups:
+    """Cluster a table, or a block that is this `part` of one and has this `share` of its time."""
+    k, method, parameters = request.k, request.core, dict(request.parameters)
+    if method.is_timed:
+        seconds = parameters["time_budget"]
+        parameters |= {"part": part, "time_budget": None if seconds is None else share * seconds}
+    may_go = request.max_suppression
+    if method.suppresses:
+        parameters["max_suppression"] = may_go
+    is_plain = not problem.models or problem.l is not None
+    if problem.sensitive is None or method.is_diverse:
+        groups = method.cluster(problem, k, rng, progress, **parameters)
+    elif method.is_l_diverse and is_plain:
+        groups = method.cluster(_renumbered(problem, rng), k, rng, progress, **parameters)
+    elif method.sees_sensitive(parameters):
+        groups = method.cluster(replace(problem, models=()), k, rng, progress, **parameters)
+    else:
+        merged, place = problem.merged()
+        groups = spread(method.cluster(merged, k, rng, progress, **parameters), place, problem.counts, rng)
+    groups = repair(problem, groups, progress)
+    if may_go and not method.suppresses:
+        groups = suppress(problem, groups, k, may_go, progress)
+    return refine(problem, groups, k, rng, progress) if request.refine else groups
+
+
+def _renumbered(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The problem with the values of each sensitive column numbered at random: methods that deal values to groups in
+    turn go by their numbers, and frequency l by how often a value occurs."""
+    assert problem.sensitive is not None
+    columns = [rng.permutation(int(codes.max(initial=0)) + 1)[codes] for codes in problem.sensitive.T]
+    return replace(problem, sensitive=np.column_stack(columns))
+
+
+def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:
+    """What no released table shows: the core's own report, how far rows are from the centers of their groups, and how
+    little k can cost."""
+    found: dict[str, Any] = dict(groups.report)
+    if request.has_population:
+        return found
+    if not request.core.draws_in_secret:
+        found["information_distortion"] = information_distortion(problem, groups)
+    if not request.core.is_exact:
+        found["lower_bound"] = certified(
+            problem, request.k, _quiet, _effort(request), request.core.is_homogeneous
+        ).bound
+    return found
+
+
+def certified(
+    problem: Problem, k: int, progress: Progress, effort: str = "best", is_homogeneous: bool = True
+) -> Certificate:
+    """Prices that prove how little k can cost. Imported when needed: numba alone takes a quarter of a second."""
+    from sqlanon.udfs.evaluate.prices import certify
+
+    return certify(problem, k, progress, effort=effort, is_homogeneous=is_homogeneous)
+
+
+def _effort(request: Request) -> str:
+    """How long to look for a bound: no longer than the method itself looks for groups."""
+    return str(request.parameters.get("effort", "fast"))
+
+
+def _quiet(done: int, total: int, **facts: float) -> None:
+    """Progress that nobody hears of."""
