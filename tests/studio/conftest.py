@@ -72,6 +72,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., S
     def serving(*named: Path | str, **how: Any) -> Server:
         out = how.pop("out", None) or tmp_path_factory.mktemp("out")
         server = Server(Studio([str(path) for path in named], out, how.pop("is_demo", False)), **how)
+        server.studio.warm()
+        server.studio.background.ask(("warm",), lambda: None, wait=120)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         servers.append((server, thread))

@@ -308,11 +308,12 @@ def test_it_works_without_scripts(browser: Any, demo: str) -> None:
     try:
         browser.get(f"{demo}/t/patients/promise")
         press(browser, "Run")
-        for _ in range(100):
+
+        def is_there() -> bool:
             browser.get(f"{demo}/t/patients/result")
-            if "Result of run" in text_of(browser):
-                break
-            time.sleep(0.1)
+            return "Result of run" in text_of(browser)
+
+        until(browser, is_there)
         assert "Every row is one of at least" in text_of(browser)
         browser.get(f"{demo}/t/patients/hierarchies/2")
         press(browser, "Preview")
