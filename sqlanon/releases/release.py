@@ -21,6 +21,7 @@ from sqlanon.pipeline.metrics import rounded
 from sqlanon.pipeline.promises import Promise, classes_of, groups_apart, promise_of
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
+from sqlanon.privacy.checking import unique_share
 from sqlanon.privacy.proof import entity_of, prove, with_sensitive
 from sqlanon.releases.explaining import Explanation, explain
 from sqlanon.releases.publishing import publish
@@ -144,14 +145,8 @@ class Release:
         kept = (*self.policy.keep, *self.policy.unsafe_keep)
         if not kept:
             return None
-        known = ", ".join(quoted(column) for column in (*self.printed, *kept))
         with translate_errors():
-            ((share,),) = run(
-                self.con,
-                "select coalesce(count(*) filter (where n = 1) / sum(n), 0) "
-                f"from (select count(*) as n from {self.table} group by {known})",
-            )
-        return float(share)
+            return unique_share(self.con, self.table, [*self.printed, *kept])
 
     def publish(self, path: str | Path, *, replace: bool = False, formulas: bool = False) -> dict[str, Any]:
         """Write the release to a new .duckdb, .parquet or .csv file that holds nothing else, and verify it there.

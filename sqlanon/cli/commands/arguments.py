@@ -22,6 +22,10 @@ def add_database(parser: argparse.ArgumentParser, help: str = "the DuckDB databa
     parser.add_argument("--db", metavar="FILE", help=help, required=required)
 
 
+def add_strict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings, too, and on what could not be tried")
+
+
 def add_key_file(parser: Group) -> None:
     help = f"the key of pseudonyms, made by sqlanon key (default: {VARIABLE} of the environment)"
     parser.add_argument("--key-file", type=Path, metavar="FILE", help=help)
