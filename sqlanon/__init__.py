@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sqlanon.comparison.compare import compare as compare
     from sqlanon.comparison.comparison import Comparison as Comparison
     from sqlanon.comparison.prediction import predict as predict
-    from sqlanon.disclosure.attacks import Attack as Attack
-    from sqlanon.disclosure.attacks import Attacks as Attacks
+    from sqlanon.disclosure.attacked import Attack as Attack
+    from sqlanon.disclosure.attacked import Attacks as Attacks
     from sqlanon.disclosure.attacks import attack as attack
     from sqlanon.disclosure.detect import Detection as Detection
     from sqlanon.disclosure.detect import detect as detect
@@ -64,7 +64,8 @@ _HOMES = {
     "comparison.compare": ("compare",),
     "comparison.comparison": ("Comparison",),
     "comparison.prediction": ("predict",),
-    "disclosure.attacks": ("Attack", "Attacks", "attack"),
+    "disclosure.attacked": ("Attack", "Attacks"),
+    "disclosure.attacks": ("attack",),
     "disclosure.detect": ("Detection", "detect"),
     "disclosure.risk": ("risk",),
     "engine.opening": ("open_readonly",),

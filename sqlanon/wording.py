@@ -36,8 +36,8 @@ def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(f"{cell:{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
-def table_html(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table for a notebook."""
+def table_html(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[str] = ()) -> str:
+    """A table for a notebook, with lines below it."""
     style = "padding: .15em 1.2em .15em 0; text-align: left; vertical-align: top"
     head = "".join(f'<th scope="col" style="{style}">{escape(cell)}</th>' for cell in header)
     body = "".join(
@@ -45,5 +45,6 @@ def table_html(title: str, header: Sequence[str], rows: Sequence[Sequence[str]])
     )
     return (
         f"<div><strong>{escape(title)}</strong>"
-        f'<table style="border-collapse: collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<table style="border-collapse: collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        f"{''.join(f'<div>{escape(line)}</div>' for line in below)}</div>"
     )

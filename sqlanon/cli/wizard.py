@@ -11,6 +11,7 @@ from typing import Any
 import sqlanon
 from sqlanon.errors import PolicyError, SqlanonError, not_one_of
 from sqlanon.policy import toml
+from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.reporting.displays import summary
 from sqlanon.sqltext import fold, literal, name
 from sqlanon.wording import table_text
@@ -57,10 +58,16 @@ class Wizard:
         policy = self._policy(found)
         release = self._release(con, found, policy)
         self.say(f"\n{release.policy}\n\n{summary(release)}\n\n{self.preview(con, release)}\n")
-        while not self._yes("Is this what you want?", True):
+        while not self._is_wanted(release):
             release = self._release(con, found, self._policy(found))
             self.say(f"\n{summary(release)}\n\n{self.preview(con, release)}\n")
         self._write(release)
+
+    def _is_wanted(self, release: sqlanon.Release) -> bool:
+        """Is it to be written? Where kept columns make rows unique that is no longer proposed."""
+        is_safe = (release.unique_with_kept() or 0) <= MAX_UNIQUE
+        question = "Is this what you want?" if is_safe else "Is this what you want, with unique rows?"
+        return self._yes(question, is_safe)
 
     def _policy(self, found: sqlanon.Detection) -> dict[str, Any]:
         """The options that the answers make."""
@@ -120,7 +127,7 @@ class Wizard:
         report = self._file("The report goes to", f"{stem}_report.html")
         made = [path for path in (out, policy, report) if not path.exists()]
         try:
-            release.publish(out)
+            release.publish(out, max_unique=1)  # the question was answered
             policy.write_text(self._toml(release), encoding="utf-8")
             release.report(report, curve=False, published=out)
         except BaseException:

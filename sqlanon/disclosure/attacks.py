@@ -9,95 +9,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sqlanon import wording
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
+from sqlanon.disclosure.attacked import Attack, Attacks, verdict_of
 from sqlanon.disclosure.counting import centered, correlation, revealed
 from sqlanon.disclosure.dealing import exchange
 from sqlanon.disclosure.linked import known_rows
+from sqlanon.disclosure.warned import repairs, signing, warnings_of
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, translate_errors, unwrap
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, SqlanonError
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.covering import Codes, Covering, Floats, Printed, coded, covers, left_of, table, together
+from sqlanon.privacy.covering import Codes, Covering, Floats, Printed, coded, left_of, table, together
+from sqlanon.privacy.verdict import next_step, publishing
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release, open_release
-from sqlanon.sqltext import literal
 
 SIGMAS = 3.89
 """Chance alone goes this far once in 10,000 times."""
-
-
-@dataclass(frozen=True)
-class Attack:
-    """What was tried, how far it got, how far chance alone gets, and what is promised against it.
-
-    The verdict is `holds` where it got no further than promised, `BROKEN` where it did, `open` where it got somewhere
-    and nothing is promised, or `not tried`.
-    """
-
-    attack: str
-    column: str | None
-    tried: str
-    got: float | None
-    chance: float | None
-    promise: float | None
-    verdict: str
-
-    @property
-    def told(self) -> list[str]:
-        """A line of the table in words."""
-        what = f"{self.attack}{f' of {self.column}' if self.column else ''}"
-        return [what, self.verdict, *map(wording.percent, (self.got, self.chance, self.promise))]
-
-
-HEADER = ("attack", "verdict", "got", "by chance", "promised")
-
-
-@dataclass(frozen=True)
-class Attacks:
-    """The attacks on one release."""
-
-    release: str
-    rows: tuple[Attack, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Did no attack get further than what is promised?"""
-        return all(row.verdict != "BROKEN" for row in self.rows)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"release": self.release, "holds": self.holds, "attacks": [asdict(row) for row in self.rows]}
-
-    @property
-    def verdict(self) -> str:
-        """In a line: holds or BROKEN, and which attacks nothing is promised against."""
-        found = dict.fromkeys(row.attack for row in self.rows if row.verdict == "open")
-        still = f"; {len(found)} open, which nothing is promised against: {', '.join(found)}" if found else ""
-        return f"{'holds' if self.holds else 'BROKEN'}{still}"
-
-    def __str__(self) -> str:
-        return f"{self.release}\n{wording.table_text(HEADER, [row.told for row in self.rows])}\n{self.verdict}"
-
-    def _repr_html_(self) -> str:
-        return wording.table_html(f"{self.release}: {self.verdict}", HEADER, [row.told for row in self.rows])
-
-    def sql(self) -> str:
-        """A query that answers with a row per attack."""
-        kinds = ("varchar", "varchar", "varchar", "double", "double", "double", "varchar")
-        rows = [
-            "(" + ", ".join(f"{literal(v)}::{kind}" for v, kind in zip(asdict(row).values(), kinds, strict=True)) + ")"
-            for row in self.rows
-        ]
-        return f'from (values {", ".join(rows)}) as attacks(attack, "column", tried, got, chance, promise, verdict)'
 
 
 def attack(
@@ -127,12 +63,20 @@ def attack(
             *(found for column in view.sensitive for found in _sensitive(view, column, knows)),
             _order(view),
             *_ends(view),
-            *(Attack(**each.told, verdict=_verdict(each.got, each.promise, each.is_open)) for each in known_rows(view)),
-            *(_intersection(view, Covering(catalog, other)) for other in _others(raw, named, view.target, others)),
+            *(
+                Attack(**each.told, verdict=verdict_of(each.got, each.promise, each.is_open))
+                for each in known_rows(view)
+            ),
+            *(_with_other(catalog, view, other) for other in _others(raw, named, view.target, others)),
             *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
             *([_dealing(catalog, view)] if view.policy.models else []),
         ]
-    return Attacks(view.target.shown, tuple(rows))
+        warned = warnings_of(view, rows)
+    name = release if isinstance(release, str) else getattr(release, "name", None)
+    otherwise = publishing(name) if source is None else signing(view.policy)
+    broken = {row.attack for row in rows if row.verdict == "BROKEN"}
+    then = next_step(not broken, warned, otherwise, repairs(broken))
+    return Attacks(view.target.shown, tuple(rows), warned, then)
 
 
 def _target(
@@ -159,7 +103,7 @@ def _others(
     target: Printed,
     asked: Sequence[str | Release] | None,
 ) -> Iterator[Printed]:
-    """The other releases of the same source: the ones asked for, or all stored ones that cover what they print."""
+    """The other releases of the same source: the ones asked for, or all stored ones."""
     if asked is not None:
         for release in asked:
             other = _target(con, named, release, None, {})
@@ -171,14 +115,8 @@ def _others(
         if stored.source != target.source:
             continue
         other = _target(con, named, stored.name, None, {})
-        if other.relation != target.relation and covers(other.policy):
+        if other.relation != target.relation:
             yield other
-
-
-def _verdict(got: float, promise: float | None, is_open: bool) -> str:
-    if promise is None:
-        return "open" if is_open else "holds"
-    return "BROKEN" if got > promise * (1 + 1e-9) else "holds"
 
 
 def _linkage(view: Covering) -> list[Attack]:
@@ -192,9 +130,9 @@ def _linkage(view: Covering) -> list[Attack]:
     chance, promise = 1 / len(view.lo), 1 / view.policy.k
     worst, mean = (float(np.max(1 / present)), float(np.mean(1 / present))) if len(present) else (0.0, 0.0)
     return [
-        Attack("linkage", None, tried, worst, chance, promise, _verdict(worst, promise, False)),
+        Attack("linkage", None, tried, worst, chance, promise, verdict_of(worst, promise, False)),
         Attack(
-            "linkage_mean", None, "the same, mean over people", mean, chance, promise, _verdict(mean, promise, False)
+            "linkage_mean", None, "the same, mean over people", mean, chance, promise, verdict_of(mean, promise, False)
         ),
     ]
 
@@ -274,7 +212,7 @@ def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
             certain,
             by_chance,
             none,
-            _verdict(certain, none, certain > by_chance),
+            verdict_of(certain, none, certain > by_chance),
         )
     ]
     guess = float(groups.best_guess(knows).max())
@@ -289,7 +227,7 @@ def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
             guess,
             before,
             promise,
-            _verdict(guess, promise, guess > before),
+            verdict_of(guess, promise, guess > before),
         )
     )
     return found
@@ -329,7 +267,7 @@ def _order(view: Covering) -> Attack:
         return Attack("row_order", None, f"{tried}: too few rows", None, None, None, "not tried")
     got = abs(correlation(place, expected))
     chance = math.tanh(SIGMAS * math.sqrt(1.06 / (free - 3)))
-    return Attack("row_order", None, tried, got, chance, chance, _verdict(got, chance, False))
+    return Attack("row_order", None, tried, got, chance, chance, verdict_of(got, chance, False))
 
 
 def _ends(view: Covering) -> list[Attack]:
@@ -347,9 +285,18 @@ def _ends(view: Covering) -> list[Attack]:
         shown = len(ends) or 1
         tried = f"{len(ends):,} ends of ranges that are somebody's value; {alone:,} belong to one person only"
         chance = float(np.count_nonzero(people == 1) / people.sum())
-        verdict = _verdict(alone / shown, None, alone > 0)
+        verdict = verdict_of(alone / shown, None, alone > 0)
         found.append(Attack("ends_of_ranges", attribute.column, tried, alone / shown, chance, None, verdict))
     return found
+
+
+def _with_other(catalog: Catalog, view: Covering, other: Printed) -> Attack:
+    """The release intersected with another one, or why that cannot be tried."""
+    try:
+        return _intersection(view, Covering(catalog, other))
+    except SqlanonError as problem:
+        tried = f"'{other.shown}' of the same source could not be tried: {problem}"
+        return Attack("intersection", None, tried, None, None, None, "not tried")
 
 
 def _intersection(view: Covering, other: Covering) -> Attack:
@@ -370,7 +317,7 @@ def _intersection(view: Covering, other: Covering) -> Attack:
         got,
         1 / len(view.lo),
         promise,
-        _verdict(got, promise, False),
+        verdict_of(got, promise, False),
     )
 
 
@@ -404,7 +351,7 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
             merged += 1
             got, chance = max(got, told[0]), max(chance, told[1])
     tried = f"{merged:,} classes that were merged only because of l, from the groups that the method makes without l"
-    return Attack("minimality", column, tried, got, chance, None, _verdict(got, None, got > 1 / l + 1e-9))
+    return Attack("minimality", column, tried, got, chance, None, verdict_of(got, None, got > 1 / l + 1e-9))
 
 
 def _dealing(catalog: Catalog, view: Covering) -> Attack:

@@ -82,3 +82,5 @@ ASKED = (*(model.option for model in MODELS.values()), RECURSIVE_C, T_DISTANCE, 
 """The options that require something of sensitive columns."""
 PARAMETERS = tuple(sorted({parameter.name for method in METHODS.values() for parameter in method.parameters}))
 """The parameters of all methods: options of a policy like any other."""
+MAX_UNIQUE = 0.2
+"""The share of rows up to which a release is published that are unique to whoever also knows the kept columns."""

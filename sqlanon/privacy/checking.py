@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any
 
@@ -12,11 +12,14 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, run, translate_errors, unwrap
+from sqlanon.errors import in_words, option
 from sqlanon.pipeline.models import Asked, asked_of, sensitive_of
 from sqlanon.pipeline.promises import equal_rows
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
-from sqlanon.sqltext import name, names
+from sqlanon.privacy import verdict
+from sqlanon.privacy.verdict import Warned
+from sqlanon.sqltext import fold, name, names
 
 HEADER = ("", "reached", "required")
 
@@ -39,6 +42,32 @@ class Check:
     linked_k: int | None = None
     is_linked: bool = False
     """Must sets of rows be shared by k people, too?"""
+    unique_with_kept: float | None = None
+    """The share of rows that are unique to whoever also knows the other columns of the table; None if it has none."""
+    kept: tuple[str, ...] = ()
+    """These columns."""
+    next: str = ""
+    """What to do next."""
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """What nothing was required about, although it should be looked at."""
+        required = {column for model in self.asked for column in self.reached.get(model, {})}
+        one_value = [column for column, most in self.reached.get("l", {}).items() if most is not None and most <= 1]
+        found = [verdict.homogeneous(column) for column in one_value if column not in required]
+        if self.unique_with_kept:
+            found.append(verdict.unique_with(self.kept, self.unique_with_kept))
+        return tuple(found)
+
+    @property
+    def state(self) -> str:
+        """holds, holds with warnings or BROKEN."""
+        return verdict.state(self.holds, self.warnings)
+
+    @property
+    def told(self) -> list[str]:
+        """The verdict in lines, the last of which says what to do next."""
+        return verdict.told(self.holds, self.warnings, self.next)
 
     @property
     def holds(self) -> bool:
@@ -55,6 +84,10 @@ class Check:
         """For JSON, which has no infinity."""
         reached = {m: {c: "infinity" if v == inf else v for c, v in found.items()} for m, found in self.reached.items()}
         plain = asdict(self) | {"reached": reached, "holds": self.holds}
+        plain |= {"state": self.state, "warnings": [asdict(warning) for warning in self.warnings]}
+        plain["next"] = plain.pop("next")
+        for counted in ("unique_with_kept", "kept"):
+            del plain[counted]
         if self.linked_k is None and not self.is_linked:  # nothing was said about people
             del plain["linked_k"], plain["is_linked"]
         return plain
@@ -71,13 +104,13 @@ class Check:
     @property
     def _title(self) -> str:
         rows, classes = wording.plural(self.rows, "row"), wording.plural(self.classes, "class", "classes")
-        return f"{'holds' if self.holds else 'BROKEN'}: {rows} in {classes}"
+        return f"{self.state}: {rows} in {classes}"
 
     def __str__(self) -> str:
-        return f"{self._title}\n{wording.table_text(HEADER, self._facts)}"
+        return "\n".join([self._title, wording.table_text(HEADER, self._facts), *self.told])
 
     def _repr_html_(self) -> str:
-        return wording.table_html(self._title, HEADER, self._facts)
+        return wording.table_html(self._title, HEADER, self._facts, self.told)
 
 
 @translate_errors()
@@ -121,4 +154,35 @@ def _counted(raw: Session, found: Source, k: int, policy: Policy) -> Check:
     linked_k = None
     if (linked := promise.linked(found.relation)) is not None:
         ((linked_k, _, _),) = run(raw, linked)
-    return Check(int(rows or 0), classes, smallest, k, violations, reached, policy.models, linked_k, policy.linked)
+    kept = _others(found, policy)
+    found_k = Check(int(rows or 0), classes, smallest, k, violations, reached, policy.models, linked_k, policy.linked)
+    unique = unique_share(raw, found.relation, [*promise.printed, *kept]) if kept else None
+    made = replace(found_k, unique_with_kept=unique, kept=tuple(kept))
+    return replace(made, next=verdict.next_step(made.holds, made.warnings, _attacking(), _anonymizing(made)))
+
+
+def unique_share(con: Session, relation: str, columns: Sequence[str]) -> float:
+    """The share of rows that no other row equals in these columns."""
+    grouped = f"select count(*) as n from {relation} group by {names(columns)}"
+    ((share,),) = run(con, f"select coalesce(count(*) filter (where n = 1) / sum(n), 0) from ({grouped})")
+    return float(share)
+
+
+def _others(found: Source, policy: Policy) -> list[str]:
+    """The columns of a table that have no role: whoever gets the table gets them too."""
+    roles = {fold(column) for column in (*policy.quasi, *policy.sensitive, policy.entity or "")}
+    return [column for column in found.columns if fold(column) not in roles]
+
+
+def _attacking() -> str:
+    """How to go on with a table that holds."""
+    command = "sqlanon attack TABLE --source SOURCE --quasi A,B"
+    python = "sqlanon.attack(con, TABLE, source=SOURCE, quasi=[...])"
+    said = in_words(python=python, sql=command, command=command)
+    return f"if you have its source, try what can be found out about people: {said}"
+
+
+def _anonymizing(found: Check) -> str:
+    """What gives a table that holds what was required."""
+    asked = [option("k", found.asked_k), *(option(model, value) for model, value in found.asked.items())]
+    return f"anonymize its source with {wording.listed(asked)}"

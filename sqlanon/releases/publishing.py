@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlanon.engine.files import ABOUT, FORMATS, Tables, defused, put, read, write_csv, write_duckdb, write_parquet
 from sqlanon.engine.session import Session, is_in_transaction, run, translate_errors
-from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, replacing
+from sqlanon.errors import BrokenPromiseError, CatalogError, PolicyError, option, option_name, replacing
 from sqlanon.sqltext import fold, is_path
+
+
+def refuse_unique(unique: float | None, kept: Sequence[str], most: float) -> None:
+    """Raise if whoever knows the kept columns finds more rows unique than are allowed."""
+    if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most <= 1:
+        raise PolicyError(f"max_unique is {most!r}; it must be a number from 0 to 1")
+    if unique is not None and unique > most:
+        raise BrokenPromiseError(
+            f"Whoever also knows the kept columns ({', '.join(kept)}) finds {unique:.1%} of the rows unique, and "
+            f"{most:.1%} are allowed. Name them in {option_name('quasi')} or {option_name('sensitive')}, leave them "
+            f"out, or publish with {option('max_unique', 1)} if nobody can know them"
+        )
 
 
 def refuse(con: Session, path: str | Path, replace: bool = False) -> Path:

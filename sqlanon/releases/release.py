@@ -20,10 +20,12 @@ from sqlanon.errors import CatalogError, SqlanonError, not_one_of
 from sqlanon.pipeline.metrics import rounded
 from sqlanon.pipeline.promises import Promise, classes_of, groups_apart, promise_of
 from sqlanon.pipeline.proof import Proof
+from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.policy.policy import Policy
+from sqlanon.privacy.checking import unique_share
 from sqlanon.privacy.proof import entity_of, prove, with_sensitive
 from sqlanon.releases.explaining import Explanation, explain
-from sqlanon.releases.publishing import publish
+from sqlanon.releases.publishing import publish, refuse_unique
 from sqlanon.releases.refresh import refresh
 from sqlanon.sqltext import name as quoted
 from sqlanon.sqltext import split_name
@@ -140,26 +142,26 @@ class Release:
         return refresh(self.con, self.name, key=key)
 
     def unique_with_kept(self) -> float | None:
-        """The share of rows that are unique to whoever also knows the kept columns; None if nothing is kept."""
+        """The share of rows that are unique to whoever also knows the kept columns; None if nothing is kept, or rows
+        are exact anyway (anatomy)."""
         kept = (*self.policy.keep, *self.policy.unsafe_keep)
-        if not kept:
+        if not kept or self.policy.kind.prints_exact:
             return None
-        known = ", ".join(quoted(column) for column in (*self.printed, *kept))
         with translate_errors():
-            ((share,),) = run(
-                self.con,
-                "select coalesce(count(*) filter (where n = 1) / sum(n), 0) "
-                f"from (select count(*) as n from {self.table} group by {known})",
-            )
-        return float(share)
+            return unique_share(self.con, self.table, [*self.printed, *kept])
 
-    def publish(self, path: str | Path, *, replace: bool = False, formulas: bool = False) -> dict[str, Any]:
+    def publish(
+        self, path: str | Path, *, replace: bool = False, formulas: bool = False, max_unique: float = MAX_UNIQUE
+    ) -> dict[str, Any]:
         """Write the release to a new .duckdb, .parquet or .csv file that holds nothing else, and verify it there.
 
         Returns what the file says about it, in its table `about` or its key-value metadata; a csv file says nothing.
         In a csv file, text that a spreadsheet would run as a formula (it begins with =, +, -, @, tab or return) gets an
         apostrophe before it, unless `formulas` is set. The file's SHA-256 is recorded in `anon.publications`.
+
+        It is refused if more than `max_unique` of the rows are unique to whoever also knows the kept columns.
         """
+        refuse_unique(self.unique_with_kept(), (*self.policy.keep, *self.policy.unsafe_keep), max_unique)
         proof = self.verify()
         properties = [proof.property]
         for model, asked in self.policy.models.items():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
@@ -16,10 +15,11 @@ from sqlanon.disclosure.risk import risk
 from sqlanon.engine.frames import FRAME, PREFIX, registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, keep_steps, run, translate_errors, unwrap
-from sqlanon.errors import CatalogError
+from sqlanon.errors import CatalogError, option
 from sqlanon.hierarchies.hierarchy import Hierarchies
 from sqlanon.pipeline.encode import measured_encoding
-from sqlanon.pipeline.models import Asked, Sensitive, sensitive_of
+from sqlanon.pipeline.metrics import rounded
+from sqlanon.pipeline.models import Asked
 from sqlanon.pipeline.promises import GROUP
 from sqlanon.pipeline.proof import Proof
 from sqlanon.pipeline.readback import Tolerance
@@ -28,15 +28,18 @@ from sqlanon.pipeline.source import Source
 from sqlanon.policy.kinds import ENTITIES, HOMOGENEOUS, LINKED
 from sqlanon.policy.options import ASKED
 from sqlanon.policy.policy import Policy
+from sqlanon.privacy import verdict
 from sqlanon.privacy.check_sql import Verified, check_k, check_model, plain_names
 from sqlanon.privacy.checking import Check, check
 from sqlanon.privacy.proof import entity_of
+from sqlanon.privacy.verdict import Warned
 from sqlanon.releases.combinations import Combination
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release
 from sqlanon.reporting.columns import Column, column_of
-from sqlanon.reporting.signing import Paper, combination_in_words, date_of, others_of, quiet
-from sqlanon.sqltext import fold, literal, name, names, query_or_none, render
+from sqlanon.reporting.looked import Looked, Private
+from sqlanon.reporting.signing import Paper, combination_in_words, others_of, quiet
+from sqlanon.sqltext import literal, name, query_or_none, render
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
 
@@ -44,19 +47,25 @@ SAMPLE = 8
 """Released rows that are shown."""
 CURVE = (2, 3, 5, 10, 20, 50, 100)
 """The k at which the loss of a table is drawn."""
+PLAIN = [
+    "title",
+    "is_release",
+    "source",
+    "claim",
+    "holds",
+    "state",
+    "k",
+    "rows",
+    "rows_in",
+    "suppressed",
+    "left_out",
+    "classes",
+]
+"""Facts that are JSON as they are."""
+UNNAMED = "release"
+"""The title of a release that is not stored."""
 CURVE_ROWS = 2_000
 """Rows up to which that is done without being asked for."""
-
-
-@dataclass(frozen=True)
-class Private:
-    """A sensitive column within the classes: how many have a most frequent value of this share, and how many are this
-    far from the table. `overall` is the share of the table's most frequent value."""
-
-    column: str
-    overall: float
-    largest: tuple[tuple[float, int], ...]
-    distances: tuple[tuple[float, int], ...]
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,9 @@ class Facts:
     notes: tuple[str, ...] = ()
     others: tuple[Combination, ...] = ()
     """The release with other stored releases of the same source."""
+    unique_with_kept: float | None = None
+    """The share of rows that are unique to whoever also knows the kept columns; None if nothing is kept."""
+    kept: tuple[str, ...] = ()
     paper: Paper = field(default_factory=Paper)
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -100,14 +112,45 @@ class Facts:
         return all(proof.holds for proof in self.proofs)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warned(self) -> tuple[Warned, ...]:
         """What holds and still should not be signed unread."""
-        found = [combination_in_words(self.title, one) for one in self.others if one.is_broken]
+        found = [
+            verdict.other_release(combination_in_words(self.title, one))
+            for one in self.others
+            if one.verdict != "holds"
+        ]
         required = {proof.column for proof in self.proofs if proof.asked is not None}
         for proof in self.proofs:
             if proof.model == "l" and proof.column not in required and (proof.reached or 2) <= 1:
-                found.append(f"In at least one class everybody has the same {proof.column}, and nothing prevents it.")
+                found.append(verdict.homogeneous(str(proof.column)))
+        if self.unique_with_kept:
+            found.append(verdict.unique_with(self.kept, self.unique_with_kept))
+        if self.loss == 0 and self.rows and not self.policy.kind.prints_exact:
+            found.append(verdict.nothing_lost(self.source))
         return tuple(found)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The same in sentences."""
+        return tuple(warning.said for warning in self.warned)
+
+    @property
+    def state(self) -> str:
+        """holds, holds with warnings or BROKEN."""
+        return verdict.state(self.holds, self.warned)
+
+    @property
+    def next(self) -> str:
+        """What to do next."""
+        stored = self.title if self.title != UNNAMED else None
+        otherwise = verdict.publishing(stored) if self.is_release else "sign the report"
+        repair = f"anonymize its source with {option('k', self.policy.k)}"
+        return verdict.next_step(self.holds, self.warned, otherwise, repair)
+
+    @property
+    def told(self) -> list[str]:
+        """The verdict in lines, the last of which says what to do next."""
+        return verdict.told(self.holds, self.warned, self.next)
 
     @property
     def k(self) -> int:
@@ -116,25 +159,13 @@ class Facts:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: everything but the sample."""
-        plain = (
-            "title",
-            "is_release",
-            "source",
-            "claim",
-            "holds",
-            "k",
-            "rows",
-            "rows_in",
-            "suppressed",
-            "left_out",
-            "classes",
-        )
-        told: dict[str, Any] = {fact: getattr(self, fact) for fact in plain}
-        told |= {"loss": self.loss, "lower_bound": self.lower_bound, "policy": self.policy.options()}
+        told: dict[str, Any] = {fact: getattr(self, fact) for fact in PLAIN}
+        told |= {"loss": rounded(self.loss), "lower_bound": rounded(self.lower_bound), "policy": self.policy.options()}
         told |= {fact: [asdict(each) for each in getattr(self, fact)] for fact in ("proofs", "columns", "private")}
         told |= {"class_sizes": [list(size) for size in self.sizes], "risks": dict(self.risks)}
         told |= {"metrics": dict(self.metrics), "loss_by_k": [list(point) for point in self.curve]}
-        told |= {"warnings": list(self.warnings), "paper": self.paper.as_dict()}
+        told |= {"warnings": [asdict(warning) for warning in self.warned], "next": self.next}
+        told |= {"paper": self.paper.as_dict(), "unique_with_kept": rounded(self.unique_with_kept)}
         told |= {"others": [asdict(one) for one in self.others]}
         return told | {"notes": list(self.notes), "made_at": self.made_at.isoformat()}
 
@@ -160,8 +191,8 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
             notes.append(
                 "Classes are released as centers, which do not show what they cover, so the loss per column is unknown."
             )
-        shown = release.name if release.name is not None else "release"
-        table = _Table(con, release.table, (GROUP,) if kind.prints_exact else release.printed, policy, entity)
+        shown = release.name if release.name is not None else UNNAMED
+        table = Looked(con, release.table, (GROUP,) if kind.prints_exact else release.printed, policy, entity)
         return Facts(
             title=shown,
             is_release=True,
@@ -187,7 +218,9 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
             sample=_sample(con, release.table),
             notes=tuple(notes),
             others=others_of(release),
-            paper=_dated(paper or Paper(), release.source),
+            unique_with_kept=release.unique_with_kept(),
+            kept=(*policy.keep, *policy.unsafe_keep),
+            paper=(paper or Paper()).dated(release.source),
         )
 
 
@@ -195,11 +228,6 @@ def _linked_note(linked_k: int, k: int) -> str:
     """What somebody finds who knows all rows of a person."""
     enough = "" if linked_k >= k else f", fewer than k = {k}; linked = true prevents that"
     return f"Whoever knows all rows of a person finds {linked_k} people or more who have the same ones{enough}."
-
-
-def _dated(paper: Paper, source: str | None) -> Paper:
-    """The paper with the date of the source, if that is a file and no other date was given."""
-    return paper if paper.source_date is not None else replace(paper, source_date=date_of(source))
 
 
 def facts_of_table(
@@ -224,7 +252,7 @@ def facts_of_table(
         counted = check(raw, table, quasi, k, sensitive=sensitive, entity=entity, **models)
         (person,) = found.resolve_names([entity]) if entity is not None else (None,)
         title = shown or _shown(table) or "a query"
-        looked = _Table(raw, found.relation, tuple(found.resolve_names(quasi)), policy, person)
+        looked = Looked(raw, found.relation, tuple(found.resolve_names(quasi)), policy, person)
         origin = catalog.read(source, policy) if source is not None else None
         reading = origin or Reading.of(policy, found, Hierarchies())
         columns = _columns_of(raw, reading, found.relation if origin else None, Tolerance.EXACT)
@@ -246,6 +274,8 @@ def facts_of_table(
             private=looked.private(),
             loss=_loss(reading, columns),
             lower_bound=_lower_bound(catalog, source, policy) if source is not None else None,
+            unique_with_kept=counted.unique_with_kept,
+            kept=counted.kept,
             notes=("No source was named, so the loss is unknown.",) if origin is None else (),
         )
 
@@ -279,87 +309,7 @@ def _count(con: Session, source: Source) -> int:
     return int(rows)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A released table: the columns that make its classes, and whom to count in them."""
-
-    con: Session
-    relation: str
-    printed: tuple[str, ...]
-    policy: Policy
-    entity: str | None
-
-    @property
-    def has_groups(self) -> bool:
-        """Do its rows form classes, or groups that are numbered?"""
-        return self.policy.kind.has_classes or self.policy.kind.prints_exact
-
-    @property
-    def people(self) -> str:
-        """What to count in classes: rows, or each person once in every class that has one of their rows."""
-        if self.entity is None:
-            return self.relation
-        return f"(select distinct {names([*self.printed, self.entity])} from {self.relation})"
-
-    @cached_property
-    def sensitive(self) -> dict[str, Sensitive]:
-        """Its sensitive columns."""
-        catalog = Catalog.of(self.con)
-        found = resolve(self.con, f"from {self.relation}")
-        listed = sensitive_of(found, self.policy, catalog.hierarchies())
-        return {sensitive.column: sensitive for sensitive in listed}
-
-    def suppressed(self) -> int:
-        """The rows of which quasi-identifiers say nothing: * in all of them, or no ends where ranges are columns."""
-        alone = {fold(column) for column in self.policy.quasi}
-        empty = [
-            f"{name(column)} is null"
-            if self.policy.ranges == "columns" and fold(column) not in alone
-            else f"coalesce(cast({name(column)} as varchar) = '*', false)"
-            for column in self.printed
-        ]
-        ((rows,),) = run(self.con, f"select count(*) from {self.relation} where {' and '.join(empty)}")
-        return int(rows)
-
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """How many classes there are of each size."""
-        return tuple(
-            run(self.con, render("steps/report/class_sizes.sql", relation=self.people, printed=names(self.printed)))
-        )
-
-    def risks(self, k: int) -> dict[str, float | None]:
-        """The risks of El Emam where classes or matches bound them; none where everybody can be recognized anyway."""
-        kind = self.policy.kind
-        if kind.prints_exact:
-            return {}
-        if not kind.has_classes:
-            return dict.fromkeys(("prosecutor_max", "journalist_max"), 1 / k)
-        found = risk(self.con, f"from {self.people}", self.printed)
-        if kind.counts == "people":  # whose people were counted; how many others are in each class is not known
-            found |= {"journalist_max": 1 / k, "journalist_mean": None, "marketer": None}
-        return found
-
-    def private(self) -> tuple[Private, ...]:
-        """How its sensitive columns are spread within the classes."""
-        found = []
-        for column, sensitive in self.sensitive.items():
-            counted = f"select count(*) as n from {self.relation} group by {name(column)}"
-            ((overall,),) = run(self.con, f"select max(n) / sum(n) from ({counted})")
-            if overall is None:
-                continue
-            classes = {
-                model: Asked(model).classes_sql(self.relation, self.printed, sensitive, self.entity)
-                for model in ("l", "t")
-            }
-            reached = {
-                model: run(self.con, render("steps/report/reached.sql", classes=sql)) for model, sql in classes.items()
-            }
-            largest = tuple((1 / value, classes) for value, classes in reversed(reached["l"]))
-            found.append(Private(column, float(overall), largest, tuple(reached["t"])))
-        return tuple(found)
-
-
-def _proofs_of_table(counted: Check, table: _Table, title: str, is_file: bool) -> tuple[Verified, ...]:
+def _proofs_of_table(counted: Check, table: Looked, title: str, is_file: bool) -> tuple[Verified, ...]:
     relation = literal(title) if is_file else plain_names([title])
     sql = check_k(relation, table.printed, table.entity)
     proofs = [Verified("k", None, counted.k, counted.asked_k, counted.k is None or counted.k >= counted.asked_k, sql)]
@@ -372,7 +322,7 @@ def _proofs_of_table(counted: Check, table: _Table, title: str, is_file: bool) -
     return tuple(proofs)
 
 
-def _proofs_of_release(release: Release, proof: Proof, table: _Table, shown: str) -> tuple[Verified, ...]:
+def _proofs_of_release(release: Release, proof: Proof, table: Looked, shown: str) -> tuple[Verified, ...]:
     policy, kind, entity = release.policy, release.policy.kind, table.entity
     relation = name(shown) if not shown.isidentifier() else shown
     sql = check_k(relation, table.printed, entity, kind is LINKED) if not kind.reads_source else None

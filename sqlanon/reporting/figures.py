@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sqlanon.reporting.columns import Column
-    from sqlanon.reporting.facts import Facts, Private
+    from sqlanon.reporting.facts import Facts
+    from sqlanon.reporting.looked import Private
 
 SHORT = 20
 """Letters of a bar's name."""

@@ -169,7 +169,7 @@ def _verdict_card(verdict: str, title: str, said: str, facts: Facts, badge: str 
     shown = f"<p>{asked} {facts.policy.k} or more:</p>{_code(sql)}" if sql else ""
     return (
         f'<section class="verdict {verdict}"><h2><span class="badge">{badge or verdict}</span> {escape(title)}</h2>'
-        f"<p>{said}</p>{shown}</section>"
+        f"<p>{said}</p>{shown}<p>Next: {escape(facts.next)}.</p></section>"
     )
 
 

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from html import escape
 from pathlib import Path
@@ -53,6 +53,10 @@ class Paper:
             name, digest = Path(published).name, sha256_of(Path(published))
         return cls(author, purpose, recipient, day, name, digest)
 
+    def dated(self, source: str | None) -> Paper:
+        """The paper with the date of the source, if that is a file and no other date was given."""
+        return self if self.source_date is not None else replace(self, source_date=date_of(source))
+
     def as_dict(self) -> dict[str, str | None]:
         """For JSON."""
         return asdict(self)
@@ -90,12 +94,14 @@ def others_of(release: Release) -> tuple[Combination, ...]:
 def combination_in_words(name: str, found: Combination) -> str:
     """What somebody who has all of these releases can do."""
     others = wording.listed([f"'{other}'" for other in found.releases if other != name])
-    if found.note is not None:
-        return f"With {others}: not known, because {found.note[:1].lower()}{found.note[1:]}"
+    who = f"With {others}" if others else "With all of its versions"
+    if found.verdict == "not tried":
+        note = found.note or ""
+        return f"{who}: not known, because {note[:1].lower()}{note[1:]}"
     if not found.is_broken:
-        return f"With {others}: everybody stays among k = {found.k} rows or more."
+        return f"{who}: everybody stays among k = {found.k} rows or more."
     below = f"{found.people_below_k:,} of {wording.plural(found.people, 'person', 'people')}"
-    return f"With {others}: {below} are left with fewer than k = {found.k} rows, somebody with {found.k_together}."
+    return f"{who}: {below} are left with fewer than k = {found.k} rows, somebody with {found.k_together}."
 
 
 def section(paper: Paper, title: str) -> str:

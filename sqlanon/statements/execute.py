@@ -7,7 +7,7 @@ from sqlanon.catalog.hierarchies import create_hierarchy, drop_hierarchy, stored
 from sqlanon.engine.files import ABOUT_TYPES
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, not_one_of
 from sqlanon.policy.options import ROLES
 from sqlanon.policy.policy import Policy
 from sqlanon.releases.erase import erase
@@ -36,6 +36,8 @@ RELEASE = {
     "gcp": "double",
 }
 """What statements answer with: columns and their types."""
+PUBLISHING = ("formulas", "max_unique")
+"""The options of PUBLISH."""
 
 
 def execute_statement(con: Session, statement: Statement) -> str:
@@ -64,13 +66,17 @@ def execute_statement(con: Session, statement: Statement) -> str:
     if isinstance(statement, ErasePeople):
         return erase(con, statement.name, statement.people).sql()
     if isinstance(statement, Publish):
-        about = open_release(con, statement.name).publish(statement.path, replace=statement.replace)
+        for asked in statement.options:
+            if asked not in PUBLISHING:
+                raise PolicyError(not_one_of("option", asked, PUBLISHING))
+        made = open_release(con, statement.name)
+        about = made.publish(statement.path, replace=statement.replace, **statement.options)
         row = (statement.path, *(about[fact] for fact in ABOUT_TYPES))
         return answer_sql({"published": "varchar", **ABOUT_TYPES}, [row])
     if isinstance(statement, CreateHierarchy):
         create_hierarchy(con, statement.name, replace=statement.replace, **statement.arguments)
-        made = stored_hierarchy(Catalog.of(con), statement.name)
-        return answer_sql(HIERARCHY, [(made.name, made.kind, made.height, made.leaves)])
+        tree = stored_hierarchy(Catalog.of(con), statement.name)
+        return answer_sql(HIERARCHY, [(tree.name, tree.kind, tree.height, tree.leaves)])
     drop_hierarchy(con, statement.name, missing_ok=statement.missing_ok)
     return f"select {literal(statement.name)} as dropped"
 

@@ -4,7 +4,7 @@ CREATE [OR REPLACE] ANONYMIZED VIEW|TABLE name AS <select> OPTIONS (k = 5, quasi
 DROP ANONYMIZED VIEW|TABLE [IF EXISTS] name
 REFRESH ANONYMIZED VIEW name
 ERASE 17, 18 FROM ANONYMIZED VIEW name
-PUBLISH name TO 'file.duckdb' | 'file.parquet' | 'file.csv' [REPLACE]
+PUBLISH name TO 'file.duckdb' | 'file.parquet' | 'file.csv' [REPLACE] [OPTIONS (max_unique = 1)]
 CREATE [OR REPLACE] HIERARCHY name FROM 'file.csv' | FROM TABLE t | FROM EDGES t | AS SELECT leaf, level1, ...
     | USING INTERVALS (5, 10, 20) [ANCHOR 0] [BELOW 18] [ABOVE 80] [ON t.c]
     | USING PREFIX [ON t.c] | USING DATES [ON t.c] | FLAT ON t.c
@@ -75,11 +75,12 @@ class ErasePeople:
 
 @dataclass(frozen=True)
 class Publish:
-    """PUBLISH ... TO."""
+    """PUBLISH ... TO, with the options of `release.publish`."""
 
     name: str
     path: str
     replace: bool
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,8 @@ def _parse_one(reader: _Reader) -> Statement:
     elif reader.accept("PUBLISH"):
         name = reader.name("the release's name")
         reader.one_of("TO")
-        return reader.done(Publish(name, reader.string("'file.duckdb'"), reader.accept("REPLACE")))
+        path, replace = reader.string("'file.duckdb'"), reader.accept("REPLACE")
+        return reader.done(Publish(name, path, replace, reader.options() if reader.accept("OPTIONS") else {}))
     return Plain(reader.text())
 
 

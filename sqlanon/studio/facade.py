@@ -15,6 +15,7 @@ from sqlanon.catalog.releases import stored_releases
 from sqlanon.engine.session import DatabaseError, Session
 from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
 from sqlanon.policy import toml as tomltext
+from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.reporting.columns import Column
 from sqlanon.reporting.facts import Facts, facts_of_release
 from sqlanon.reporting.figures import size_bins
@@ -32,6 +33,7 @@ Heard = Callable[[float, float | None], None]
 """Called with the share of the work that is done and the loss so far, if it is known."""
 
 __all__ = [
+    "MAX_UNIQUE",
     "BrokenPromiseError",
     "Cancelled",
     "Column",

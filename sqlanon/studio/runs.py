@@ -14,7 +14,7 @@ from typing import Any
 import sqlanon
 from sqlanon.studio.background import Job
 from sqlanon.studio.draft import Draft
-from sqlanon.studio.facade import DatabaseError, Facts, Policy, Release, Session, facts_of_release, quoted
+from sqlanon.studio.facade import MAX_UNIQUE, DatabaseError, Facts, Policy, Release, Session, facts_of_release, quoted
 from sqlanon.studio.looking import Profile
 from sqlanon.studio.workspace import Source, Workspace
 
@@ -172,12 +172,13 @@ def store(job: Job, source: Source, draft: Draft, prefix: str, wanted: Wanted) -
             )
 
 
-def publish(job: Job, source: Source, result: Result, path: Path, replace: bool) -> dict[str, Any]:
+def publish(job: Job, source: Source, result: Result, path: Path, is_confirmed: bool) -> dict[str, Any]:
     """Write the release to a file that holds nothing else, read back and verified."""
     job.step = f"Writing {path.name}"
     with source.workspace.gate.reading(PATIENT), result.lock:
         job.connection = result.release.con
-        return result.release.publish(path, replace=replace)
+        allowed = 1.0 if is_confirmed else MAX_UNIQUE
+        return result.release.publish(path, replace=is_confirmed, max_unique=allowed)
 
 
 def report(job: Job, source: Source, result: Result, path: Path) -> Path:

@@ -41,6 +41,12 @@ ATTACKS = {
     "intersection": "Combine this release with another one",
     "minimality": "Conclude from how the method merges classes",
 }
+MENDS = {
+    "unique with kept columns": "Give them another role on the screen Columns, or leave them out.",
+    "other releases of the same people": "Do not give both to the same reader.",
+    "nothing lost at all": "Are all columns that others can know quasi-identifiers, and is none an identifier?",
+}
+"""What to do about a warning, by its kind; homogeneous classes are counted here."""
 _YEARS = r"(^|_)ages?(_|$)|years?"
 
 
@@ -169,8 +175,8 @@ def risks(facts: Facts) -> list[tuple[str, str]]:
 
 def warnings(result: Result) -> list[str]:
     """What holds, but should be looked at before it is signed."""
-    told = []
     policy, facts = result.policy, result.facts
+    told = [f"{warning.said} {MENDS[warning.kind]}" for warning in facts.warned if warning.kind in MENDS]
     for private in facts.private:
         alike = sum(classes for share, classes in private.largest if share >= 1)
         if alike and not policy.models:

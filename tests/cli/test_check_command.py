@@ -25,6 +25,9 @@ PROPERTIES = [
     "reached",
     "asked",
     "holds",
+    "state",
+    "warnings",
+    "next",
 ]
 OF_PEOPLE = ["linked_k", "is_linked"]
 """What is there only if an entity is named."""
@@ -78,7 +81,7 @@ def test_json_counts_people_where_an_entity_is_named(files: Path, capsys: pytest
     assert main(["check", "kept.csv", "--quasi", "age", "--k", "2", "--json", "--entity", "sex", "--linked"]) == 1
     (found,) = printed(capsys)
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
-    assert list(found) == [*PROPERTIES[:-1], *OF_PEOPLE, PROPERTIES[-1]]
+    assert list(found) == [*PROPERTIES[:-4], *OF_PEOPLE, *PROPERTIES[-4:]]
 
 
 def test_json_says_what_was_counted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,8 +97,28 @@ def test_json_says_what_was_counted(files: Path, capsys: pytest.CaptureFixture[s
             "reached": {"l": {"diagnosis": 1.0}, "t": {"diagnosis": 0.5}},
             "asked": {},
             "holds": False,
+            "state": "BROKEN",
+            "warnings": [
+                {
+                    "kind": "homogeneous classes",
+                    "said": "In at least one class everybody has the same diagnosis, and nothing prevents it.",
+                    "mend": "require --l 2 of diagnosis",
+                }
+            ],
+            "next": "do not give it out; anonymize its source with --k 2",
         }
     ]
+
+
+def test_warnings_are_not_failures_unless_strict_is_set(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("alike.csv").write_text("age,sex,diagnosis,ward\n20,female,Flu,a\n20,female,Flu,b\n")
+    command = ["check", "alike.csv", "--quasi", "age,sex", "--k", "2", "--sensitive", "diagnosis"]
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2] == "holds with warnings: homogeneous classes, unique with kept columns"
+    assert lines[-1].startswith("next: require --l 2 of diagnosis and name ward in --quasi or --sensitive, or leave it")
+    assert main([*command, "--strict"]) == 1
+    assert main(["check", "kept.csv", "--quasi", "age,sex", "--k", "2", "--sensitive", "diagnosis", "--strict"]) == 0
 
 
 @pytest.mark.parametrize(("file", "code"), [("kept.csv", 0), ("broken.csv", 1)])

@@ -76,6 +76,8 @@ def test_check_reads_a_table_of_a_database_without_writing_to_it(
     before = database.read_bytes()
     assert main(["check", "patients", "--db", str(database), "--quasi", QUASI, "--k", "2", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
+    assert [warning["kind"] for warning in found.pop("warnings")] == ["unique with kept columns"]
+    assert (found.pop("state"), found.pop("next")[:18]) == ("BROKEN", "do not give it out")
     assert found == {
         "source": "patients", "rows": 16, "classes": 16, "k": 1, "asked_k": 2, "violations": 16, "reached": {},
         "asked": {}, "holds": False,

@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sqlanon
+from sqlanon import errors
 from sqlanon.cli.main import main
 from sqlanon.disclosure.attacks import Attack, Attacks
 from sqlanon.disclosure.counting import revealed
 from sqlanon.errors import CatalogError, DataError, PolicyError
+from sqlanon.privacy import verdict
 
 Con = duckdb.DuckDBPyConnection
 
@@ -259,9 +261,54 @@ def test_the_command_attacks_releases_and_files_and_its_exit_code_says_what_came
     assert main([*command, "--k", "5"]) == 0
     out = capsys.readouterr().out
     assert "linkage_mean" in out
-    assert out.strip().splitlines()[-1].startswith("holds; 2 open")
+    assert out.strip().splitlines()[-2].startswith("holds; 2 open")
+    assert out.strip().splitlines()[-1] == "next: write a report to sign: sqlanon report TABLE --quasi zip,age"
     assert main([*command, "--k", "50"]) == 1
     assert "BROKEN" in capsys.readouterr().out
     assert main(["attack", "ours", "--db", "nowhere.duckdb"]) == 2
     assert main(["attack", "theirs", "--db", "hospital.duckdb"]) == 2
     assert "Did you mean" not in capsys.readouterr().out
+
+
+def test_the_verdict_has_three_states_and_names_its_warnings(con: Con) -> None:
+    rows_of(
+        con, "s", [(1, "flu", "w1"), (2, "flu", "w2"), (3, "flu", "w1"), (4, "gout", "w1")], "a int, s text, w text"
+    )
+    sqlanon.anonymize(con, "s", ["a"], 2, sensitive=["s"], keep=["w"], name="kept", method="mondrian")
+    found = sqlanon.attack(con, "kept")
+    assert (found.holds, found.state) == (True, "holds with warnings")
+    assert [warning.kind for warning in found.warnings] == ["homogeneous classes", "unique with kept columns"]
+    assert "finds 50.0% of the rows unique" in found.warnings[1].said
+    assert found.next.startswith("require l=2 of s and name w in quasi or sensitive, or leave it out")
+    assert str(found).splitlines()[-1] == f"next: {found.next}"
+    rows_of(con, "equal", [(1,), (1,), (2,), (2,)], "a int")
+    (lossless,) = sqlanon.attack(con, "equal", source="equal", quasi=["a"], k=2).warnings
+    assert lossless.kind == "nothing lost at all"
+    broken = sqlanon.attack(con, "equal", source="equal", quasi=["a"], k=3)
+    assert (broken.state, broken.next) == ("BROKEN", "do not give it out; make it again from its source, with its k")
+    sqlanon.anonymize(con, "people", ["zip", "age"], 5, name="clean")
+    clean = sqlanon.attack(con, "clean")
+    assert (clean.state, clean.next) == ("holds", "publish it: sqlanon.open_release(con, 'clean').publish('FILE')")
+
+
+def test_another_release_that_could_not_be_tried_is_named(con: Con) -> None:
+    sqlanon.anonymize(con, "people", ["zip", "age"], 5, name="ours")
+    sqlanon.anonymize(con, "people", ["age"], 5, name="centers", represent="center")
+    found = sqlanon.attack(con, "ours")
+    assert (found.state, [warning.kind for warning in found.warnings]) == (
+        "holds with warnings",
+        ["other releases of the same people"],
+    )
+    assert "'centers' of the same source could not be tried" in found.warnings[0].said
+
+
+def test_the_next_step_is_said_in_the_words_of_the_interface() -> None:
+    warned = {}
+    for interface in (errors.PYTHON, errors.SQL, errors.command_line("h.duckdb")):
+        with errors.read_in(interface):
+            warned[interface.name] = verdict.homogeneous("illness").mend, verdict.publishing("ours")
+    assert warned == {
+        "python": ("require l=2 of illness", "publish it: sqlanon.open_release(con, 'ours').publish('FILE')"),
+        "sql": ("require l = 2 of illness", "publish it: PUBLISH ours TO 'FILE'"),
+        "command line": ("require --l 2 of illness", "publish it: sqlanon publish ours --db h.duckdb -o FILE"),
+    }

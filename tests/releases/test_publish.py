@@ -332,6 +332,10 @@ def test_a_release_of_two_tables_goes_to_a_duckdb_file(hospital: Con, out: Path)
     [
         ("publish p to 'x.csv'", Publish("p", "x.csv", False)),
         ("PUBLISH s.\"p 1\" TO 'it''s.duckdb' REPLACE;", Publish('s."p 1"', "it's.duckdb", True)),
+        (
+            "publish p to 'x.csv' replace options (formulas = true, max_unique = 0.5)",
+            Publish("p", "x.csv", True, {"formulas": True, "max_unique": 0.5}),
+        ),
         ("select 1 as publish", Plain("select 1 as publish")),
     ],
 )
@@ -404,5 +408,29 @@ def test_columns_of_every_type_are_written_and_read_back(hospital: Con, out: Pat
         ranges="columns",
         method="mondrian",
     )
-    assert made.publish(out / file)["classes"] == 1
+    assert made.publish(out / file, max_unique=1)["classes"] == 1
     assert {str(row[-1]) for row in read(out / file, "release")} == {"0.0"}
+
+
+def test_rows_that_kept_columns_make_unique_are_not_published_unless_that_is_allowed(hospital: Con, out: Path) -> None:
+    hospital.execute(
+        "create table visits as select 30 + i % 4 as age, i as bed, '=' || i % 2 as slot from range(40) r(i)"
+    )
+    made = sqlanon.anonymize(hospital, "visits", ["age"], 5, keep=["slot"], unsafe_keep=["bed"], name="wards")
+    with pytest.raises(BrokenPromiseError, match=r"\(slot, bed\) finds 100.0% of the rows unique.*max_unique=1"):
+        made.publish(out / "wards.csv")
+    with pytest.raises(PolicyError, match="max_unique is 2; it must be a number from 0 to 1"):
+        made.publish(out / "wards.csv", max_unique=2)
+    both = sqlanon.Connection(hospital)
+    with pytest.raises(BrokenPromiseError, match="publish with max_unique = 1 if"):
+        both.execute(f"publish wards to '{out / 'wards.csv'}'")
+    assert list(files(out)) == []
+    with pytest.raises(PolicyError, match=r"Unknown option 'formula'.*Did you mean 'formulas'"):
+        both.execute(f"publish wards to '{out / 'wards.csv'}' options (formula = true)")
+    both.execute(f"publish wards to '{out / 'wards.csv'}' options (formulas = true, max_unique = 1)")
+    assert "'=" not in (out / "wards.csv").read_text()
+    both.execute(f"publish wards to '{out / 'wards.csv'}' replace options (max_unique = 1)")
+    assert "'=" in (out / "wards.csv").read_text()
+    seldom = sqlanon.anonymize(hospital, "select age, bed // 20 as ward from visits", ["age"], 5, keep=["ward"])
+    assert seldom.unique_with_kept() == 0
+    seldom.publish(out / "seldom.csv")

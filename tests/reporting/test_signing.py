@@ -24,12 +24,25 @@ def con(hospital_file: Path, tmp_path: Path) -> sqlanon.Connection:
 
 
 def test_a_class_with_one_sensitive_value_makes_the_verdict_amber(con: sqlanon.Connection) -> None:
-    con.execute("create table alike as select i // 4 * 10 as age, 'flu' as diagnosis from range(12) r(i)")
+    con.execute("create table alike as select i // 2 * 10 as age, 'flu' as diagnosis from range(12) r(i)")
     release = sqlanon.anonymize(con, "alike", ["age"], 4, sensitive=["diagnosis"])
     shown = page(facts_of_release(release, curve=False))
     assert '<section class="verdict warned">' in shown
     assert "holds, with 1 warning" in shown
     assert "everybody has the same diagnosis" in shown
+    assert "Next: require l=2 of diagnosis; or accept this and say so." in shown
+
+
+def test_a_release_that_lost_nothing_or_is_unique_with_what_is_kept_is_amber(con: sqlanon.Connection) -> None:
+    con.execute("create table coarse as select i // 4 * 10 as age, i % 4 as ward from range(12) r(i)")
+    lossless = facts_of_release(sqlanon.anonymize(con, "coarse", ["age"], 4), curve=False)
+    assert ([warning.kind for warning in lossless.warned], lossless.loss) == (["nothing lost at all"], 0)
+    assert lossless.state == "holds with warnings"
+    kept = facts_of_release(sqlanon.anonymize(con, "coarse", ["age"], 4, keep=["ward"]), curve=False)
+    assert "Whoever also knows the kept columns (ward) finds 100.0% of the rows unique." in kept.warnings
+    con.execute("create table fine as select i as age from range(12) r(i)")
+    clean = facts_of_release(sqlanon.anonymize(con, "fine", ["age"], 4), curve=False)
+    assert (clean.state, clean.warned, clean.next) == ("holds", (), "publish it: release.publish('FILE')")
 
 
 def test_other_releases_of_the_source_are_named_and_judged(con: sqlanon.Connection) -> None:
@@ -39,7 +52,9 @@ def test_other_releases_of_the_source_are_named_and_judged(con: sqlanon.Connecti
     shown = page(facts)
     assert "Other releases of the same source" in shown
     assert "With &#x27;first&#x27;: " in shown
-    assert any("'first'" in warning for warning in facts.warnings) == any(one.is_broken for one in facts.others)
+    assert any("'first'" in warning for warning in facts.warnings) == any(
+        one.verdict != "holds" for one in facts.others
+    )
 
 
 def test_the_place_to_sign_has_the_digest_of_the_published_file(con: sqlanon.Connection, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from sqlanon.cli.commands.arguments import (
     add_database,
     add_key_file,
     add_models,
+    add_publishing,
     add_quasi,
     add_reading,
     asked_database,
@@ -20,6 +21,7 @@ from sqlanon.cli.commands.arguments import (
     made_or_gone,
     number,
     pair,
+    publishing,
     require_database,
     source_query,
     weight,
@@ -130,6 +132,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--view", action="store_true", help="store it as a view over a stored table")
     group.add_argument("--replace", action="store_true", help="replace the stored release of that name")
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file")
+    add_publishing(group)
     group.add_argument("--json", action="store_true", help="print what was verified and lost as one JSON object")
 
 
@@ -165,7 +168,7 @@ def run(arguments: argparse.Namespace) -> None:
             **given,
         )
         if output is not None:
-            release.publish(output)
+            release.publish(output, **publishing(arguments))
         elif arguments.name is None and not arguments.json:
             print(release.relation())
         if arguments.json:

@@ -12,7 +12,7 @@ from typing import Any
 import sqlanon
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.keys import VARIABLE
-from sqlanon.policy.options import ASKED
+from sqlanon.policy.options import ASKED, MAX_UNIQUE
 from sqlanon.sqltext import literal, name, query_or_none, split_name
 
 Group = argparse.ArgumentParser | argparse._ArgumentGroup
@@ -20,6 +20,22 @@ Group = argparse.ArgumentParser | argparse._ArgumentGroup
 
 def add_database(parser: argparse.ArgumentParser, help: str = "the DuckDB database", required: bool = False) -> None:
     parser.add_argument("--db", metavar="FILE", help=help, required=required)
+
+
+def add_strict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings, too, and on what could not be tried")
+
+
+def add_publishing(parser: Group) -> None:
+    """How a file is published."""
+    parser.add_argument("--formulas", action="store_true", help="leave text in a csv file that spreadsheets would run")
+    share = f"share of rows that may be unique with the kept columns in a published file (default {MAX_UNIQUE:g})"
+    parser.add_argument("--max-unique", type=float, default=MAX_UNIQUE, metavar="SHARE", help=share)
+
+
+def publishing(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What add_publishing adds, as arguments of `release.publish`."""
+    return {"formulas": arguments.formulas, "max_unique": arguments.max_unique}
 
 
 def add_key_file(parser: Group) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, columns, existing_database, flat, pair
+from sqlanon.cli.commands.arguments import add_database, add_strict, columns, existing_database, flat, pair
 from sqlanon.policy.options import RANGES
 
 
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--knows", type=int, default=1, metavar="M", help="number of values that the attacker can rule out (default 1)"
     )
+    add_strict(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -56,4 +57,4 @@ def run(arguments: argparse.Namespace) -> int:
             print(json.dumps(found.as_dict()))
         else:
             print(found)
-    return 0 if found.holds else 1
+    return 0 if found.holds and not (arguments.strict and found.warnings) else 1

@@ -6,7 +6,16 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, add_models, add_quasi, attach, attached, columns, flat
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_models,
+    add_quasi,
+    add_strict,
+    attach,
+    attached,
+    columns,
+    flat,
+)
 from sqlanon.policy.options import ASKED
 from sqlanon.wording import plural
 
@@ -23,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--linked", action="store_true", help="with --entity: k people must share every person's set of rows"
     )
     add_models(parser)
+    add_strict(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object per source, each on its own line")
 
 
@@ -44,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             if not arguments.json and len(arguments.source) > 1:
                 print(f"{source}:")
             _print(source, found, arguments.json)
-            verdicts.append(found.holds)
+            verdicts.append(found.holds and not (arguments.strict and found.warnings))
     return 0 if all(verdicts) else 1
 
 
@@ -64,4 +74,4 @@ def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
                 print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
         if found.violations:
             print(f"{plural(found.violations, 'class has', 'classes have')} fewer than {found.asked_k} rows")
-        print("holds" if found.holds else "BROKEN")
+        print("\n".join(found.told))

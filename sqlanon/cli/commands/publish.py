@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, existing_database
+from sqlanon.cli.commands.arguments import add_database, add_publishing, existing_database, publishing
 from sqlanon.wording import plural
 
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_database(parser, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new file")
     parser.add_argument("--replace", action="store_true", help="replace an existing file")
-    parser.add_argument("--formulas", action="store_true", help="leave text in a csv file that spreadsheets would run")
+    add_publishing(parser)
     parser.add_argument("--json", action="store_true", help="print what the file says about the release")
 
 
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
     existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
         release = sqlanon.open_release(con, arguments.name)
-        about = release.publish(arguments.output, replace=arguments.replace, formulas=arguments.formulas)
+        about = release.publish(arguments.output, replace=arguments.replace, **publishing(arguments))
     if arguments.json:
         print(json.dumps(about))
     else:

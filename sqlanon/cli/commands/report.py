@@ -11,6 +11,7 @@ import sqlanon
 from sqlanon.cli.commands.arguments import (
     add_database,
     add_models,
+    add_strict,
     attach,
     attached,
     columns,
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", help="a stored release of --db, or with --quasi any table, csv or parquet file")
     add_database(parser, "the database that has it; opened read-only with --quasi and without --source")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page (default report.html)")
+    add_strict(parser)
     parser.add_argument("--json", action="store_true", help="print the facts of the page as one JSON object")
     for fact, meaning in (
         ("author", "who releases it, for the place to sign"),
@@ -67,11 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     if output is not None:
         write(facts, output)
         print(f"wrote {output}: {facts.claim if facts.holds else 'BROKEN'}", file=sys.stderr)
-        for warning in facts.warnings if facts.holds else ():
-            print(f"warning: {warning}", file=sys.stderr)
+        print("\n".join(facts.told), file=sys.stderr)
     if arguments.json:
         print(json.dumps(facts.as_dict()))
-    return 0 if facts.holds else 1
+    return 0 if facts.holds and not (arguments.strict and facts.warned) else 1
 
 
 def _of_release(arguments: argparse.Namespace) -> Facts:

@@ -10,9 +10,11 @@ import sqlanon
 from sqlanon.cli.commands.arguments import (
     add_database,
     add_key_file,
+    add_publishing,
     asked_database,
     create_hierarchy,
     made_or_gone,
+    publishing,
     require_database,
 )
 from sqlanon.cli.shell import print_json, run_script
@@ -30,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--replace", action="store_true", help="replace a release that was already published")
     parser.add_argument("--json", action="store_true", help="print a JSON object for the policy, or for each result")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish a policy's release to this new file")
+    add_publishing(parser)
     add_key_file(parser)
 
 
@@ -59,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
             )
         release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
         if output is not None:
-            release.publish(output)
+            release.publish(output, **publishing(arguments))
         if arguments.json:
             print(json.dumps(release_dict(release)))
             return

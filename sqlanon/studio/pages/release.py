@@ -12,7 +12,7 @@ import sqlanon
 from sqlanon.studio import runs
 from sqlanon.studio.background import Answer, Job
 from sqlanon.studio.copying import check_command, check_query
-from sqlanon.studio.facade import SqlanonError, release_places
+from sqlanon.studio.facade import MAX_UNIQUE, SqlanonError, release_places
 from sqlanon.studio.files import PUBLISHED
 from sqlanon.studio.pages.common import Ask, NotFoundError, copies, redirect, render
 from sqlanon.studio.runs import Result, Wanted
@@ -49,13 +49,16 @@ def publish(ask: Ask) -> Response:
     """Write a file that holds the release and nothing else."""
     found = _asked(ask)
     path = ask.studio.folder.place(ask.text("file"), PUBLISHED)
-    if path.exists() and not ask.text("confirm"):
-        said = f"There is a file '{path.name}' already. It would be overwritten."
-        return _page(ask, {"action": "publish", "said": said, "fields": {"file": path.name}})
-    source, is_replacing = ask.source, bool(ask.text("confirm"))
+    unique = found.facts.unique_with_kept or 0
+    doubts = [f"There is a file '{path.name}' already. It would be overwritten."] if path.exists() else []
+    if unique > MAX_UNIQUE:
+        doubts.append(f"Whoever also knows the kept columns finds {unique:.1%} of the rows unique.")
+    if doubts and not ask.text("confirm"):
+        return _page(ask, {"action": "publish", "said": " ".join(doubts), "fields": {"file": path.name}})
+    source, is_confirmed = ask.source, bool(ask.text("confirm"))
 
     def work(job: Job) -> str:
-        runs.publish(job, source, found, path, is_replacing)
+        runs.publish(job, source, found, path, is_confirmed)
         ask.studio.published[path.name] = path
         ask.studio.handed[ask.source.slug] = (ask.studio.out / path.name, found.draft)
         return path.name
