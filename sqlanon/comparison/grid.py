@@ -137,7 +137,7 @@ def _risks(release: Release) -> dict[str, float]:
 
 
 def _without_values(problem: Exception) -> str:
-    """What went wrong. Our own messages show no person's value; others' might, so only their kind is told."""
+    """What went wrong. Our own messages show no person's value; others' might, so only their kind is shown."""
     if isinstance(problem, SqlanonError):
         return str(problem)
     signs = (r"sqlanon fails with (\w+)", r"Python exception occurred while executing the UDF: (\w+)")

@@ -106,7 +106,7 @@ class Policy:
     changed: what REFRESH does when quasi-identifiers change: 'follow' gives whole cohorts the labels of their present
         members, 'keep' leaves labels as they were. Without an identity, 'never' vows that rows do not change.
     updated: what REFRESH does when sensitive values change: 'keep' releases the values of the first time.
-    batch: REFRESH adds new people once there are this many; by default so many that they keep l with a chance of 99%.
+    batch: REFRESH adds new people once there are this many; by default enough to keep l with a chance of 99%.
     failed: what REFRESH does with new people who break a model all together: 'leave_out' never releases them, 'blank'
         releases them with NULL in every sensitive column.
     row_weight: release a column row_weight, the share of the people of a row's cohort who are still in the source.

@@ -125,3 +125,27 @@ def test_the_same_release_from_page_sql_python_and_toml(
     assert done.returncode == 0, done.stderr
     with duckdb.connect(str(out)) as con:
         assert labels(con.execute("from released").fetchall()) == page
+
+
+def test_a_file_is_read_as_was_said_at_the_start_also_in_what_is_copied(
+    opened: Callable[..., Client], tmp_path: Path
+) -> None:
+    path = tmp_path / "leute.csv"
+    rows = [f"{60 + i % 8},5;{('Köln', 'Zürich')[i % 2]}" for i in range(48)]
+    path.write_bytes("\n".join(["Gewicht;Ort", *rows, ""]).encode("latin-1"))
+    with pytest.raises(sqlanon.SqlanonError, match="--encoding latin-1"):
+        opened(path)
+    client = opened(path, reading={"encoding": "latin-1", "decimal": ",", "delimiter": ";"}).enter()
+    client.get("/t/leute/columns")
+    client.post("/t/leute/columns", {"role-0": "quasi", "role-1": "quasi"})
+    client.post("/t/leute/run", {"k": "5", "snapped": "1"})
+    assert client.wait().problem is None
+    client.post("/t/leute/release/store", {"name": "leute_public", "kind": "table"})
+    assert client.wait().problem is None
+    desk = client.server.studio.desks["leute"]
+    result = desk.runs.find(None)
+    assert result is not None
+    with sqlanon.connect() as con:
+        again = sqlanon.anonymize(con, desk.source.given, policy=desk._draft.policy(desk.prefix))
+        shown = Counter(again.relation().fetchall())
+    assert shown == Counter(result.release.relation().fetchall())

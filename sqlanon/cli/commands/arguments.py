@@ -49,12 +49,13 @@ READING = ("encoding", "decimal", "delimiter", "sheet")
 """How a file is read."""
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How a csv or Excel file is to be read, where DuckDB does not find out."""
-    parser.add_argument("--encoding", help="the encoding of a csv file, such as latin-1 (default: utf-8)")
-    parser.add_argument("--decimal", metavar="SIGN", help="the decimal sign of a csv file: . or ,")
-    parser.add_argument("--delimiter", help="the delimiter of a csv file: , or ; or tab")
-    parser.add_argument("--sheet", help="the sheet of an Excel file")
+def add_reading(parser: argparse.ArgumentParser, which: str = "how the file of rows is read") -> None:
+    """How a csv or Excel file is to be read, where DuckDB does not find out; `which` says of what file."""
+    group = parser.add_argument_group("reading", which)
+    group.add_argument("--encoding", help="the encoding of a csv file, such as latin-1 (default: utf-8)")
+    group.add_argument("--decimal", metavar="SIGN", help="the decimal sign of a csv file: . or ,")
+    group.add_argument("--delimiter", help="the delimiter of a csv file: , or ; or tab")
+    group.add_argument("--sheet", help="the sheet of an Excel file")
 
 
 def is_read_otherwise(arguments: argparse.Namespace) -> bool:
@@ -67,6 +68,14 @@ def source_query(arguments: argparse.Namespace, source: str) -> str:
     if not is_read_otherwise(arguments):
         return source
     return sqlanon.file_query(source, **{option: getattr(arguments, option) for option in READING})
+
+
+def looked_up(arguments: argparse.Namespace, source: str, is_attached: bool) -> str:
+    """A source of a command that only reads: a file as the user says it is to be read, a table of the attached
+    database, or what DuckDB finds under the name."""
+    if is_read_otherwise(arguments):
+        return source_query(arguments, source)
+    return attached(source) if is_attached else source
 
 
 @contextmanager

@@ -6,7 +6,16 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, add_models, add_quasi, attach, attached, columns, flat
+from sqlanon.cli.commands.arguments import (
+    add_database,
+    add_models,
+    add_quasi,
+    add_reading,
+    attach,
+    columns,
+    flat,
+    looked_up,
+)
 from sqlanon.policy.options import ASKED
 from sqlanon.wording import plural
 
@@ -15,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("source", nargs="+", help="csv or parquet files, or tables of --db")
     add_database(parser, "the database that has the table; opened read-only")
+    add_reading(parser)
     add_quasi(parser)
     parser.add_argument("--k", type=int, default=5, help="every class must have at least this many rows (default 5)")
     parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
@@ -33,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         for source in arguments.source:
             found = sqlanon.check(
                 con,
-                attached(source) if is_attached else source,
+                looked_up(arguments, source, is_attached),
                 flat(arguments.quasi),
                 arguments.k,
                 sensitive=flat(arguments.sensitive),
