@@ -233,8 +233,8 @@ class Making:
         return proof
 
     def _warn(self, promise: Promise, proof: Proof) -> None:
-        if promise.reached is not None and not self.policy.models:
-            sensitive = self.reading.source.resolve_names(self.policy.sensitive)
+        if promise.reached is not None and self.policy.unprotected:
+            sensitive = self.reading.source.resolve_names(self.policy.unprotected)
             warn_of_homogeneous(self.catalog, self.target.name, self.target.storage, promise, sensitive, proof)
 
     def _outside(self, held: Held) -> int:

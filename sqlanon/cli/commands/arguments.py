@@ -14,6 +14,7 @@ from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.keys import VARIABLE
 from sqlanon.policy.options import ASKED
 from sqlanon.sqltext import literal, name, query_or_none, split_name
+from sqlanon.udfs.models import MODELS
 
 Group = argparse.ArgumentParser | argparse._ArgumentGroup
 
@@ -100,8 +101,29 @@ def add_quasi(parser: Group) -> None:
 def add_models(parser: Group) -> None:
     """What may be asked of sensitive columns."""
     for option in ASKED:
-        kind = {"type": number} if not option.choices else {"choices": option.choices}
-        parser.add_argument(f"--{option.name.replace('_', '-')}", help=option.help, **kind)
+        flag = f"--{option.name.replace('_', '-')}"
+        if option.name in MODELS:
+            parser.add_argument(flag, type=required, action=Required, metavar="[COLUMN=]NUMBER", help=option.help)
+        else:
+            kind = {"type": number} if not option.choices else {"choices": option.choices}
+            parser.add_argument(flag, help=option.help, **kind)
+
+
+class Required(argparse.Action):
+    """A model's flag: one number for all sensitive columns, or repeated, one for each column that is named."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        column, value = values
+        before = getattr(namespace, self.dest)
+        if (column is None) != (not isinstance(before, dict)) and before is not None:
+            parser.error(f"argument {option_string}: name a column each time, or give one number for all")
+        setattr(namespace, self.dest, value if column is None else {**(before or {}), column: value})
+
+
+def required(text: str) -> tuple[str | None, float]:
+    """What a model requires: a number, or of one column COLUMN=NUMBER."""
+    column, value = pair(text) if "=" in text else (None, text)
+    return column, number(value)
 
 
 def columns(text: str) -> list[str]:

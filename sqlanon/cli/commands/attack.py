@@ -7,6 +7,7 @@ import json
 
 import sqlanon
 from sqlanon.cli.commands.arguments import (
+    Required,
     add_database,
     add_reading,
     columns,
@@ -15,6 +16,7 @@ from sqlanon.cli.commands.arguments import (
     is_read_otherwise,
     looked_up,
     pair,
+    required,
 )
 from sqlanon.errors import PolicyError
 from sqlanon.policy.options import RANGES
@@ -33,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entity", metavar="COLUMN", help="with --source: the column that identifies a person")
     parser.add_argument("--linked", action="store_true", default=None, help="with --source: is it linked?")
     parser.add_argument("--k", type=int, help="with --source: what k promises (default 5)")
-    parser.add_argument("--l", type=float, help="with --source: what l promises")
+    parser.add_argument(
+        "--l", type=required, action=Required, metavar="[COLUMN=]NUMBER", help="with --source: what l promises"
+    )
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="with --source")
     parser.add_argument("--ranges", choices=RANGES, help="with --source: how numbers are printed")
     parser.add_argument("--other", action="append", metavar="NAME", help="intersect with this release (default: all)")

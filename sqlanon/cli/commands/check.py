@@ -68,8 +68,9 @@ def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
             asked_k = f"required: {found.asked_k}" if found.is_linked else "not required"
             print(f"linked k = {found.linked_k} ({asked_k}): people who share the rarest set of rows")
         for model, by_column in found.reached.items():
-            asked = f" (required: {found.asked[model]:g})" if model in found.asked else ""
             for column, value in by_column.items():
+                required = found.required(model, column)
+                asked = f" (required: {required:g})" if required is not None else ""
                 is_empty = value is None
                 print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
         if found.violations:
