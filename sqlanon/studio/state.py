@@ -113,7 +113,7 @@ class Studio:
         key = self.folder.path / KEY
         if key.is_file() and not key.is_symlink():
             with suppress(SqlanonError):
-                sqlanon.set_key(workspace.con, sqlanon.read_key(key))
+                workspace.use_key(sqlanon.read_key(key))
 
     def add_demo(self) -> None:
         """The sample tables, in a database below the folder."""
@@ -206,7 +206,7 @@ class Studio:
         if not path.exists():
             sqlanon.create_key(path)
         for workspace in self.workspaces:
-            sqlanon.set_key(workspace.con, sqlanon.read_key(path))
+            workspace.use_key(sqlanon.read_key(path))
 
     def warm(self) -> None:
         """Load what a first run would wait for, which also keeps Cancel prompt from the first run on."""

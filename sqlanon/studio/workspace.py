@@ -67,6 +67,8 @@ class Workspace:
         self.is_database = not files
         self.gate = Gate()
         self.problem: str | None = None
+        self.key: bytes | None = None
+        """The key of pseudonyms, if there is one."""
         self.alias = _alias(home.stem)
         self._scratch = tempfile.mkdtemp(prefix="sqlanon-studio-")
         self.con = sqlanon.connect(**CONFIG, temp_directory=self._scratch)
@@ -103,6 +105,11 @@ class Workspace:
     def _query(self, path: str | Path) -> str:
         """The query that reads a file."""
         return sqlanon.file_query(path, **(self.reading if self._is_read_otherwise(Path(path)) else {}))
+
+    def use_key(self, key: bytes) -> None:
+        """Make pseudonyms with this key, in memory and in the home."""
+        self.key = key
+        sqlanon.set_key(self.con, key)
 
     def attach(self) -> None:
         """Open the home for reading; where that fails, `problem` says why."""
@@ -180,6 +187,8 @@ class Workspace:
                     con.duckdb.execute(f"set allowed_paths = {literal([str(file) for file in self.files])}")
                     con.duckdb.execute("set enable_external_access = false")
                     con.duckdb.execute("set lock_configuration = true")
+                    if self.key is not None:
+                        sqlanon.set_key(con, self.key)
                     yield con
                 finally:
                     con.close()

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -256,6 +257,20 @@ def test_it_stores_refreshes_audits_and_drops(clinic: Client, hospital: Path) ->
         assert sqlanon.open_release(con, "patients_public").verify().k == 4
 
 
+def test_a_stored_table_has_the_very_rows_of_the_run_that_was_looked_at(clinic: Client, hospital: Path) -> None:
+    ready(clinic)
+    ready(clinic, k="5")
+    first = clinic.server.studio.desks["patients"].runs.find(1)
+    assert first is not None
+    shown = Counter(first.release.relation().fetchall())
+    clinic.post("/t/patients/release/store", {"name": "public", "kind": "table", "run": "1"})
+    assert clinic.wait().problem is None
+    clinic.server.studio.close()
+    with sqlanon.connect(hospital) as con:
+        assert Counter(con.execute("from public").fetchall()) == shown
+        assert sqlanon.open_release(con, "public").policy.k == 4
+
+
 def test_a_file_can_be_stored_and_goes_stale(opened: Callable[..., Client], people: Path) -> None:
     client = opened(people).enter()
     client.get("/t/people/data")
@@ -283,6 +298,12 @@ def test_it_publishes_reports_and_says_how_to_check(clinic: Client) -> None:
     assert clinic.get("/files/public.csv").text.startswith("age,zip,sex,diagnosis\n")
     report = clinic.get("/files/report.html")
     assert report.headers["content-disposition"].startswith("attachment")
+    shown = clinic.get("/reports/report.html")
+    assert shown.text == report.text
+    assert shown.headers["content-security-policy"].endswith("; sandbox")
+    assert "script-src" not in shown.headers["content-security-policy"]
+    assert clinic.get("/reports/public.csv").status_code == 404
+    assert clinic.get("/reports/elsewhere.html").status_code == 404
 
 
 def test_pseudonyms_need_a_key_which_can_be_made(clinic: Client) -> None:
@@ -294,6 +315,9 @@ def test_pseudonyms_need_a_key_which_can_be_made(clinic: Client) -> None:
     assert key.stat().st_mode & 0o077 == 0
     clinic.post("/t/patients/run", {"k": "5", "effort": "fast"})
     assert clinic.wait().problem is None
+    for kind in ("table", "view"):
+        clinic.post("/t/patients/release/store", {"name": f"public_{kind}", "kind": kind})
+        assert clinic.wait().problem is None
 
 
 def test_a_table_that_is_not_there_is_said(clinic: Client) -> None:
