@@ -87,7 +87,7 @@ def _walk(browser: Any, here: str, into: Path) -> None:
     _until(lambda: "Every value has its place" in text())
     picture("hierarchy")
     browser.get(f"{here}/promise")
-    browser.find_element(By.ID, "l").send_keys("2")
+    browser.find_element(By.CSS_SELECTOR, "[name^=l-]").send_keys("2")
     _until(lambda: "cannot be sure of their" in text())
     picture("promise")
     press("Run")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sqlanon.releases.explaining import Explanation as Explanation
     from sqlanon.releases.explaining import Reason as Reason
     from sqlanon.releases.making import anonymize as anonymize
+    from sqlanon.releases.making import store_release as store_release
     from sqlanon.releases.refresh import refresh as refresh
     from sqlanon.releases.release import Release as Release
     from sqlanon.releases.release import drop_release as drop_release
@@ -82,7 +83,7 @@ _HOMES = {
     "releases.differing": ("Change", "Difference", "diff"),
     "releases.explaining": ("Explanation", "Reason"),
     "releases.erase": ("erase",),
-    "releases.making": ("anonymize",),
+    "releases.making": ("anonymize", "store_release"),
     "releases.refresh": ("refresh",),
     "releases.release": ("Release", "drop_release", "open_release"),
     "releases.status": ("Status", "status"),

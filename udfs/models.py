@@ -360,7 +360,7 @@ RELATIVE = tuple(name for name, model in MODELS.items() if model.is_relative)
 
 def promise(
     problem: Problem,
-    asked: Mapping[str, float],
+    asked: Mapping[str, float | Mapping[str, float]],
     *,
     is_strict: bool = True,
     c: float = 1.0,
@@ -372,9 +372,9 @@ def promise(
     """The problem with models for all its sensitive columns, compared with its own rows, or with the `shares` of each
     column's values where the problem is a part of a larger table.
 
-    `asked` maps options to their values and `c` goes with recursive_l; `columns` are shown in errors; `distances` are
-    those of t: 'equal', 'ordered', or the tree whose leaves the codes are. If every group must have rows of this many
-    `people`, the last column of codes tells who they are.
+    `asked` maps options to their values, or to the values of the columns that are named, and `c` goes with recursive_l;
+    `columns` are shown in errors; `distances` are those of t: 'equal', 'ordered', or the tree whose leaves the codes
+    are. If every group must have rows of this many `people`, the last column of codes tells who they are.
     """
     sensitive = problem.sensitive
     assert sensitive is not None
@@ -390,7 +390,10 @@ def promise(
         size = distance.leaves if isinstance(distance, Tree) else 0
         held = np.bincount(codes, weights=problem.counts, minlength=size)
         shown = columns[column] if columns else f"sensitive column {column + 1}"
-        for option, value in asked.items():
+        for option, given in asked.items():
+            value = given.get(shown) if isinstance(given, Mapping) else given
+            if value is None:
+                continue
             expected = held / held.sum() if shares is None else shares[column]
             plain = (value, column, shown, expected)
             if option == "t" and distance == "ordered":

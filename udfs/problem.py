@@ -188,9 +188,10 @@ class Problem:
 
     @property
     def l(self) -> float | None:  # noqa: E743 - the field's own name
-        """The l of frequency l-diversity if that is all that is asked, of each column by itself."""
+        """The l of frequency l-diversity if that is all that is asked, and the same of each column by itself."""
         is_plain = len(self.columns) == 1 or not self.is_strict
         asked = {model.asked if model.name == "l" else None for model in self.models}
+        is_plain = is_plain and {model.column for model in self.models} >= set(self.columns)
         return asked.pop() if is_plain and len(asked) == 1 else None
 
     @property

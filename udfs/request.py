@@ -24,7 +24,8 @@ class Request:
     how far its values are apart for t: 'equal', 'ordered', or the number of the attribute of whose tree they are
     leaves. If it `is_linked`, people are grouped by all of their rows, in the order of the attribute `row_order`, and
     dropping a row has the `row_price`. Without a `seed`, random numbers are secret where the core sees sensitive
-    values, and those of seed 0 elsewhere. `run` is the id of the run that wants to hear of it.
+    values, and those of seed 0 elsewhere. `models` maps options to what they require of all `sensitive` columns, or of
+    those that are named. `run` is the id of the run that wants to hear of it.
     """
 
     k: int
@@ -33,7 +34,7 @@ class Request:
     method: str = "auto"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
-    models: Mapping[str, float] = field(default_factory=dict)
+    models: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
     recursive_c: float | None = None
     is_strict: bool = True
     sensitive: tuple[str, ...] = ()

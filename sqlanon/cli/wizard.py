@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from sqlanon.errors import PolicyError, SqlanonError, not_one_of
 from sqlanon.policy import toml
 from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.reporting.displays import summary
-from sqlanon.sqltext import fold, literal, name
+from sqlanon.sqltext import fold, name
 from sqlanon.wording import table_text
 
 ROWS = 10
@@ -32,14 +32,21 @@ class Quit(Exception):
 
 @dataclass
 class Wizard:
-    """The questions about one file; `ask` reads an answer and `say` shows text."""
+    """The questions about one file; `ask` reads an answer and `say` shows text. `reading` says how the file
+    is read."""
 
     source: str
+    reading: Mapping[str, str]
     ask: Callable[[str], str]
     say: Callable[[str], None]
     roles: dict[str, list[str]] = field(default_factory=dict)
     hierarchies: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
+
+    @property
+    def query(self) -> str:
+        """What is anonymized: the file, or the query that reads it as it is to be read."""
+        return sqlanon.file_query(self.source, **self.reading) if self.reading else self.source
 
     def run(self) -> bool:
         """Ask, show, and write what was agreed to; False if the user stopped, and then nothing is written."""
@@ -52,7 +59,7 @@ class Wizard:
         return True
 
     def _go(self, con: sqlanon.Connection) -> None:
-        found = sqlanon.detect(con, self.source)
+        found = sqlanon.detect(con, self.query)
         self.columns = [one.columns[0] for one in found.columns]
         self.say(f"{found}\n\nReturn takes the answer in [brackets], q stops without a trace.\n")
         policy = self._policy(found)
@@ -95,7 +102,7 @@ class Wizard:
                 self.hierarchies.append(column)
         while True:
             try:
-                return sqlanon.anonymize(con, self.source, **options)
+                return sqlanon.anonymize(con, self.query, **options)
             except SqlanonError as problem:
                 self.say(f"\nThat cannot be done: {problem}\n")
                 options = self._policy(found)
@@ -113,7 +120,7 @@ class Wizard:
         """A column of the source in a few characters: how many values it has, and for numbers from where to where."""
         if fold(column) not in map(fold, self.columns):
             return ""
-        quoted, source = name(column), f"(from {literal(self.source)})"
+        quoted, source = name(column), f"({sqlanon.file_query(self.source, **self.reading)})"
         ((kind, values, low, high),) = con.duckdb.sql(
             f"select any_value(typeof({quoted})), count(distinct {quoted}), min({quoted})::varchar, "
             f"max({quoted})::varchar from {source}"
@@ -146,7 +153,7 @@ class Wizard:
     def _toml(self, release: sqlanon.Release) -> str:
         """The policy file: with the hierarchies that were made here."""
         defined = [f"\n[hierarchy.{toml.key(column)}]\nprefix = true\n" for column in self.hierarchies]
-        return release.policy.toml(source=self.source) + "".join(defined)
+        return release.policy.toml(source=self.query) + "".join(defined)
 
     def _answer(self, question: str, proposed: str) -> str:
         answer = self.ask(f"{question} [{proposed}] ").strip()
@@ -198,8 +205,15 @@ class Wizard:
                 return path
 
 
-def wizard(source: str, ask: Callable[[str], str] = input, say: Callable[[str], None] = print) -> bool:
-    """From a file to a release, a policy and a report; False if the user stopped."""
+def wizard(
+    source: str,
+    ask: Callable[[str], str] = input,
+    say: Callable[[str], None] = print,
+    reading: Mapping[str, str | None] | None = None,
+) -> bool:
+    """From a file to a release, a policy and a report; False if the user stopped. `reading` says how the file is read:
+    encoding, decimal, delimiter, sheet."""
     if not Path(source).is_file():
         raise PolicyError(f"There is no file '{source}'")
-    return Wizard(source, ask, say).run()
+    given = {option: value for option, value in (reading or {}).items() if value is not None}
+    return Wizard(source, given, ask, say).run()

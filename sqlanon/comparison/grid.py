@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +119,8 @@ def _store(catalog: Catalog, comparison: Comparison, asked: Asked, cell: Cell) -
     texts = (json.dumps(dict(part), ensure_ascii=False) for part in (cell.measures, cell.proof))
     stored = StoredCell(comparison.id, asked.key, cell.method, cell.k, cell.status, cell.message, cell.seconds, *texts)
     policy = comparison.policy
-    store_cell(catalog, stored, comparison.source, comparison.rows, policy.l, policy.seed or 0, comparison.timeout)
+    l = None if isinstance(policy.l, Mapping) else policy.l  # noqa: E741 - of each column its own: the policy says it
+    store_cell(catalog, stored, comparison.source, comparison.rows, l, policy.seed or 0, comparison.timeout)
 
 
 def _fingerprint(catalog: Catalog, relation: str, columns: Sequence[str]) -> tuple[int, str]:
@@ -137,7 +138,7 @@ def _risks(release: Release) -> dict[str, float]:
 
 
 def _without_values(problem: Exception) -> str:
-    """What went wrong. Our own messages show no person's value; others' might, so only their kind is told."""
+    """What went wrong. Our own messages show no person's value; others' might, so only their kind is shown."""
     if isinstance(problem, SqlanonError):
         return str(problem)
     signs = (r"sqlanon fails with (\w+)", r"Python exception occurred while executing the UDF: (\w+)")

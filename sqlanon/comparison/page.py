@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlanon.comparison import charts
 from sqlanon.pipeline.metrics import is_lower_better
+from sqlanon.policy import words
 from sqlanon.version import __version__
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def page(comparison: Comparison) -> str:
         f"k = {', '.join(map(str, comparison.ks))}",
         f"quasi-identifiers {', '.join(policy.quasi)}",
     ]
-    asked += [f"{model} = {value:g}" for model, value in policy.models.items()]
+    asked += [f"{model} = {words.required_text(value)}" for model, value in policy.models.items()]
     asked += [f"sensitive {', '.join(policy.sensitive)}"] if policy.sensitive else []
     asked += [f"seed {policy.seed or 0}"]
     figures = "\n".join(_figure(comparison, chart) for chart in charts.CHARTS)

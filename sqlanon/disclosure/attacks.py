@@ -184,13 +184,16 @@ class _Groups:
         return guesses
 
 
-def _promised(policy: Policy) -> tuple[float, int]:
-    """The largest share of a class that one sensitive value may have, and how many values there must be. What is
-    promised about people says nothing about shares of rows."""
+def _promised(policy: Policy, column: str) -> tuple[float, int]:
+    """The largest share of a class that one value of a sensitive column may have, and how many values there must be.
+    What is promised about people says nothing about shares of rows."""
+    models = ("l", "alpha", "distinct_l", "entropy_l")
+    diverse, alpha, distinct, entropy = (policy.required(model, column) or 1 for model in models)
+    values = max(int(distinct), math.ceil(entropy))
     if policy.entity is not None:
-        return 1.0, max(policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
-    share = min(1 / (policy.l or 1), policy.alpha or 1)
-    return share, max(math.ceil(1 / share - 1e-9), policy.distinct_l or 1, math.ceil(policy.entropy_l or 1))
+        return 1.0, values
+    share = min(1 / diverse, alpha)
+    return share, max(math.ceil(1 / share - 1e-9), values)
 
 
 def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
@@ -202,7 +205,7 @@ def _sensitive(view: Covering, column: str, knows: int) -> list[Attack]:
     certain = float(people[groups.distinct == 1].sum() / people.sum())
     occurring, which = np.unique(sizes, return_inverse=True)
     by_chance = float((shares[:, None] ** occurring).sum(axis=0)[which.reshape(-1)] @ people / people.sum())
-    share, values = _promised(view.policy)
+    share, values = _promised(view.policy, column)
     none = 0.0 if values > 1 else None
     found = [
         Attack(
@@ -331,7 +334,7 @@ def _minimality(catalog: Catalog, view: Covering, column: str) -> Attack:
     """
     asked = {*view.policy.models, "recursive_c", "t_distance"}
     without = Policy.of({option: value for option, value in view.policy.options().items() if option not in asked})
-    l = view.policy.l  # noqa: E741 - the field's own name
+    l = view.policy.required("l", column)  # noqa: E741 - the field's own name
     if l is None or len(view.policy.models) > 1 or without.sees_sensitive or without.entity is not None:
         tried = "only if l is the only model and the method uses sensitive values for nothing else"
         return Attack("minimality", column, tried, None, None, None, "not tried")

@@ -34,8 +34,8 @@ MOST_COLUMNS = 40
 """Sets are made of this many columns at most, those with most distinct values."""
 MOST_SETS = 500
 MOST_ROWS = 20_000_000
-"""For each size this many sets are tested at most, and so many that together they read no more rows, but 50 at
-least."""
+"""For each size at most this many sets are tested, and together they read at most this many rows; at least 50 sets are
+tested in any case."""
 BATCH = 50
 """How many sets are counted by one query."""
 SHOWN = 20

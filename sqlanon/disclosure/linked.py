@@ -146,8 +146,9 @@ def known_rows(view: Covering) -> list[Known]:
         worst, chance = linked.worst, 1 / len(linked.sets)
         promise = 1 / policy.k if policy.linked or policy.ties_rows else None
         found.append(Known("linked_rows", None, tried, worst, chance, promise, worst > chance))
-    is_diverse = max(policy.l or 1, policy.distinct_l or 1, 1 / (policy.alpha or 1)) > 1
     for column in view.sensitive:
+        diverse, distinct, alpha = (policy.required(model, column) or 1 for model in ("l", "distinct_l", "alpha"))
+        is_diverse = max(diverse, distinct, 1 / alpha) > 1
         sure, people = linked.certain(column)
         tried = f"{people:,} people with several rows and one value; {sure:,} have one value left"
         promise = 0.0 if policy.linked and is_diverse else None

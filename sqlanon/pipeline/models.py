@@ -123,10 +123,24 @@ def asked_of(
     """Every model that the policy asks for, of every sensitive column, after those that are only `measured`. What is
     asked about people can only be measured where they cannot be counted."""
     c = policy.recursive_c or 1.0
-    asked = dict.fromkeys(measured) | policy.models
-    if policy.entity is not None and not counts_people:
-        asked = {model: None if MODELS[model].counts_people else value for model, value in asked.items()}
-    return [(Asked(model, value, c), column) for model, value in asked.items() for column in sensitive]
+    found = []
+    for model in dict.fromkeys((*measured, *policy.models)):
+        is_uncounted = policy.entity is not None and not counts_people and MODELS[model].counts_people
+        for column in sensitive:
+            value = policy.required(model, column.column)
+            if model in measured or value is not None:
+                found.append((Asked(model, None if is_uncounted else value, c), column))
+    return found
+
+
+def required_of(policy: Policy, sensitive: Sequence[Sensitive]) -> dict[str, float | Mapping[str, float]]:
+    """What each model requires, of all sensitive columns or of each that is named, as the source spells it."""
+    found: dict[str, float | Mapping[str, float]] = {}
+    for model, asked in policy.models.items():
+        by_column = {one.column: policy.required(model, one.column) for one in sensitive}
+        named = {column: value for column, value in by_column.items() if value is not None}
+        found[model] = named if isinstance(asked, Mapping) else asked
+    return found
 
 
 def sensitive_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tuple[Sensitive, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlanon.families import DATE, TIMESTAMP
 from sqlanon.pipeline.encode import Columns, Held, comma, encoding, pseudonymized
 from sqlanon.pipeline.guard import guard_sql
-from sqlanon.pipeline.models import asked_of
+from sqlanon.pipeline.models import asked_of, required_of
 from sqlanon.pipeline.printing import assigned, releasing
 from sqlanon.pipeline.promises import Promise, promise_of
 from sqlanon.pipeline.reading import Reading
@@ -108,7 +108,7 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
         method=policy.method,
         parameters=dict(policy.parameters),
         seed=policy.seed,
-        models=policy.models,
+        models=required_of(policy, reading.sensitive),
         recursive_c=policy.recursive_c,
         is_strict=policy.several == "strict",
         sensitive=tuple(one.column for one in watched),

@@ -46,6 +46,9 @@ from sqlanon.sqltext import fold
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
 
+Required = float | Mapping[str, float] | None
+"""What a model requires: one number of every sensitive column, or of some of them each its own."""
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -62,6 +65,7 @@ class Policy:
     t: how far the sensitive values of a class may be from the table's, by t_distance: 'equal', 'ordered' or
         'hierarchical'; by default by hierarchy where the column has one, in order for numbers and dates, else equal.
     basic_beta, enhanced_beta, delta: how much a sensitive value's share of a class may differ from that of the table.
+        Each of these is one number for all sensitive columns, or sensitive column → number for some of them.
     several: with several sensitive columns, 'strict' also protects each from people who know the others; 'separate'
         treats each column alone.
     sensitive: columns released unchanged, whose diversity within a class is measured.
@@ -106,7 +110,7 @@ class Policy:
     changed: what REFRESH does when quasi-identifiers change: 'follow' gives whole cohorts the labels of their present
         members, 'keep' leaves labels as they were. Without an identity, 'never' vows that rows do not change.
     updated: what REFRESH does when sensitive values change: 'keep' releases the values of the first time.
-    batch: REFRESH adds new people once there are this many; by default so many that they keep l with a chance of 99%.
+    batch: REFRESH adds new people once there are this many; by default enough to keep l with a chance of 99%.
     failed: what REFRESH does with new people who break a model all together: 'leave_out' never releases them, 'blank'
         releases them with NULL in every sensitive column.
     row_weight: release a column row_weight, the share of the people of a row's cohort who are still in the source.
@@ -117,17 +121,17 @@ class Policy:
 
     quasi: tuple[str, ...]
     k: int = 5
-    l: float | None = None  # noqa: E741 - the field's own name
-    distinct_l: int | None = None
-    entropy_l: float | None = None
-    recursive_l: int | None = None
+    l: Required = None  # noqa: E741 - the field's own name
+    distinct_l: Required = None
+    entropy_l: Required = None
+    recursive_l: Required = None
     recursive_c: float | None = None
-    alpha: float | None = None
-    t: float | None = None
+    alpha: Required = None
+    t: Required = None
     t_distance: str | None = None
-    basic_beta: float | None = None
-    enhanced_beta: float | None = None
-    delta: float | None = None
+    basic_beta: Required = None
+    enhanced_beta: Required = None
+    delta: Required = None
     several: str = "strict"
     method: str = DEFAULT_METHOD
     sensitive: tuple[str, ...] = ()
@@ -253,9 +257,21 @@ class Policy:
         return bool(self.models) or METHODS[self.method].sees_sensitive(self.parameters)
 
     @property
-    def models(self) -> dict[str, float]:
+    def models(self) -> dict[str, float | Mapping[str, float]]:
         """What is required of the sensitive columns, by the names of the options."""
         return {model: getattr(self, model) for model in MODELS if getattr(self, model) is not None}
+
+    def required(self, model: str, column: str) -> float | None:
+        """What a model requires of one sensitive column; None if nothing."""
+        asked: Required = getattr(self, model)
+        if not isinstance(asked, Mapping):
+            return asked
+        return {fold(name): value for name, value in asked.items()}.get(fold(column))
+
+    @property
+    def unprotected(self) -> list[str]:
+        """The sensitive columns of which no model requires anything."""
+        return [column for column in self.sensitive if all(self.required(m, column) is None for m in self.models)]
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Policy:

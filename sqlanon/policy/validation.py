@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping
 from numbers import Integral
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sqlanon.errors import PolicyError, option, option_name
@@ -12,8 +13,9 @@ from sqlanon.policy.grid import Width, width_of
 from sqlanon.policy.limits import Limit, limit_of
 from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES, ROW_WEIGHT_COLUMN
 from sqlanon.sqltext import fold
-from sqlanon.udfs.method import MEASURES
+from sqlanon.udfs.method import MEASURES, Parameter
 from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.models import MODELS
 
 if TYPE_CHECKING:
     from sqlanon.policy.policy import Policy
@@ -107,7 +109,9 @@ def check_identity(policy: Policy) -> None:
 def check_models(policy: Policy) -> None:
     """What is required of sensitive columns: values in their ranges, and a column to ask it of."""
     for asked in ASKED:
-        object.__setattr__(policy, asked.name, asked.check(getattr(policy, asked.name)))
+        given = getattr(policy, asked.name)
+        found = _by_column(policy, asked, given) if isinstance(given, Mapping) else asked.check(given)
+        object.__setattr__(policy, asked.name, found)
     if (policy.recursive_l is None) != (policy.recursive_c is None):
         raise PolicyError(
             f"recursive_l and recursive_c go together: {option('recursive_l', 3)} and {option('recursive_c', 2)}"
@@ -116,6 +120,25 @@ def check_models(policy: Policy) -> None:
         given = (option(measure, policy.parameters[measure]) for measure in MEASURES if measure in policy.parameters)
         what = next(iter(policy.models), None) or next(given)
         raise PolicyError(f"{what} needs a sensitive column: {option('sensitive', ['diagnosis'])}")
+
+
+def _by_column(policy: Policy, asked: Parameter, given: Mapping[str, Any]) -> float | Mapping[str, float] | None:
+    """What a model requires of each column that is named; one number if it is the same of all sensitive columns."""
+    if asked.name not in MODELS:
+        raise PolicyError(f"{asked.name} is {dict(given)!r}; it must be {asked.range}")
+    spelt = {fold(column): column for column in policy.sensitive}
+    found: dict[str, float] = {}
+    for column, value in given.items():
+        if fold(str(column)) not in spelt:
+            listed = ", ".join(policy.sensitive) or "none is named"
+            raise PolicyError(f"{asked.name} names '{column}', which is not in sensitive ({listed})")
+        if value is not None and (checked := asked.check(value)) is not None:
+            found[spelt[fold(str(column))]] = float(checked)
+    if len({fold(str(column)) for column in given}) < len(given):
+        raise PolicyError(f"{asked.name} names a column twice, in different case")
+    if len(found) == len(policy.sensitive) and len(set(found.values())) == 1:
+        return asked.check(found.popitem()[1])  # type: ignore[return-value]  # a model's parameter is a number
+    return MappingProxyType(found) if found else None
 
 
 def check_method(policy: Policy) -> None:
@@ -131,7 +154,7 @@ def check_method(policy: Policy) -> None:
                 f"{method.name} needs exactly one sensitive column, such as {option('sensitive', ['diagnosis'])}; "
                 f"{len(policy.sensitive)} are named"
             )
-        if policy.l is None or policy.l < 2 or policy.l != int(policy.l):
+        if not isinstance(policy.l, (int, float)) or policy.l < 2 or policy.l != int(policy.l):
             raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as {option('l', 2)}")
         if others := [model for model in policy.models if model != "l"]:
             raise PolicyError(f"{method.name} enforces l and no other model. Leave out {', '.join(others)}")

@@ -75,11 +75,21 @@ def _limit(limit: Mapping[str, Any]) -> str:
     return ", ".join(end for end in ends if end)
 
 
+def required_text(asked: float | Mapping[str, float]) -> str:
+    """What a model requires: 2, or of each column 2 in diagnosis, 3 in ward."""
+    if not isinstance(asked, Mapping):
+        return f"{asked:g}"
+    return ", ".join(f"{value:g} in {column}" for column, value in asked.items())
+
+
 def _models(policy: Policy) -> list[str]:
     """What is required of the sensitive columns."""
     told = []
     for column in policy.sensitive:
-        for model, value in policy.models.items():
+        for model in policy.models:
+            value = policy.required(model, column)
+            if value is None:
+                continue
             shown = value if model == "alpha" else f"{value:g}"
             told.append(f"{_capital(MODELS[model].sentence.format(column=column, value=shown))}.")
     return told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any
@@ -13,7 +13,7 @@ from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, run, translate_errors, unwrap
 from sqlanon.errors import in_words, option
-from sqlanon.pipeline.models import Asked, asked_of, sensitive_of
+from sqlanon.pipeline.models import Asked, asked_of, required_of, sensitive_of
 from sqlanon.pipeline.promises import equal_rows
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
@@ -38,7 +38,7 @@ class Check:
     asked_k: int
     violations: int
     reached: dict[str, dict[str, float | None]]
-    asked: dict[str, float]
+    asked: dict[str, float | Mapping[str, float]]
     linked_k: int | None = None
     is_linked: bool = False
     """Must sets of rows be shared by k people, too?"""
@@ -69,13 +69,18 @@ class Check:
         """The verdict in lines, the last of which says what to do next."""
         return verdict.told(self.holds, self.warnings, self.next)
 
+    def required(self, model: str, column: str) -> float | None:
+        """What is required of one sensitive column; None if nothing."""
+        asked = self.asked.get(model)
+        return asked.get(column) if isinstance(asked, Mapping) else asked
+
     @property
     def holds(self) -> bool:
         """Is every class as large as asked, and does it keep every model?"""
         are_kept = (
-            Asked(model, value).holds(found)
-            for model, value in self.asked.items()
-            for found in self.reached[model].values()
+            Asked(model, self.required(model, column)).holds(found)
+            for model in self.asked
+            for column, found in self.reached[model].items()
         )
         is_shared = not self.is_linked or self.linked_k is None or self.linked_k >= self.asked_k
         return (self.k is None or self.k >= self.asked_k) and is_shared and all(are_kept)
@@ -97,8 +102,10 @@ class Check:
         """What was counted and what was required, a row each."""
         told = [("k", "-" if self.k is None else f"{self.k:,}", f"{self.asked_k:,}")]
         for model, by_column in self.reached.items():
-            asked = f"{self.asked[model]:g}" if model in self.asked else "-"
-            told += [(f"{model} in {c}", "-" if v is None else f"{v:.4g}", asked) for c, v in by_column.items()]
+            for column, reached in by_column.items():
+                required = self.required(model, column)
+                found, asked = ("-" if number is None else f"{number:.4g}" for number in (reached, required))
+                told.append((f"{model} in {column}", found, asked))
         return told
 
     @property
@@ -155,7 +162,8 @@ def _counted(raw: Session, found: Source, k: int, policy: Policy) -> Check:
     if (linked := promise.linked(found.relation)) is not None:
         ((linked_k, _, _),) = run(raw, linked)
     kept = _others(found, policy)
-    found_k = Check(int(rows or 0), classes, smallest, k, violations, reached, policy.models, linked_k, policy.linked)
+    asked_by = required_of(policy, columns)
+    found_k = Check(int(rows or 0), classes, smallest, k, violations, reached, asked_by, linked_k, policy.linked)
     unique = unique_share(raw, found.relation, [*promise.printed, *kept]) if kept else None
     made = replace(found_k, unique_with_kept=unique, kept=tuple(kept))
     return replace(made, next=verdict.next_step(made.holds, made.warnings, _attacking(), _anonymizing(made)))

@@ -28,10 +28,12 @@ def batch_size(con: Session, policy: Policy, released: str, sensitive: list[str]
         return max(policy.k, policy.batch)
     if not policy.models:
         return policy.k
-    shares = [1 / policy.l] if policy.l is not None else []
-    shares += [policy.alpha] if policy.alpha is not None else []
     sizes = [OTHERWISE * policy.k] if set(policy.models) - {"l", "alpha"} else []
-    for column in sensitive if shares else []:
+    for column in sensitive:
+        least, most = policy.required("l", column), policy.required("alpha", column)
+        shares = [share for share in (1 / least if least else None, most) if share is not None]
+        if not shares:
+            continue
         counted = (
             f"select count(*) as rows from {released} where {quoted(column)} is not null group by {quoted(column)}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -105,6 +106,47 @@ def anonymize(
     )
 
 
+def store_release(
+    con: Any, release: Release, name: str, *, source: Any = None, policy: Policy | None = None, replace: bool = False
+) -> Release:
+    """Store the very rows of a release that was made before, here or in another database, as a table.
+
+    They are verified and measured again against the `source`, by default the release's own. `policy` is given where the
+    hierarchies have other names in this database. A view that can be refreshed must know who is in it, and is made by
+    `anonymize(..., kind="view")`.
+    """
+    policy, raw = policy or release.policy, unwrap(con)
+    source = readable(release.source if source is None else source)
+    if policy.kind.prints_exact:
+        raise PolicyError(f"A release by {policy.method} is stored when it is made: anonymize(..., name='{name}')")
+    frame = release.relation().to_arrow_table()
+    with (
+        translate_errors(),
+        Run() as own,
+        key_named(raw, bool(policy.pseudonymize), None) as token,
+        registered(raw) as named,
+        transaction(raw),
+        ExitStack() as stack,
+    ):
+        own.findings.update(release.learned)
+        catalog = Catalog.of(raw)
+        target = Target.named(catalog, name, "table", replace)
+        found = stack.enter_context(_rows(raw, named(source), policy))
+        making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
+        made = making.keep(named(frame), release, replace)
+    return dataclasses.replace(
+        release,
+        con=raw,
+        name=name,
+        source=catalog_name(source),
+        table=target.shown,
+        policy=policy,
+        proof=made.proof,
+        measured=made.measured,
+        losses=made.losses,
+    )
+
+
 def _policy_of(policy: Policy | None, options: dict[str, Any]) -> Policy:
     given = {option: value for option, value in options.items() if value is not None}
     if policy is None:
@@ -176,6 +218,22 @@ class Making:
         before = predecessor(self.catalog, self.target.name, self.stack)
         self._make_room(replace)
         proof = store(self.catalog, planned, self.target, self._columns(planned))
+        return self._finish(planned, proof, held, before, statements)
+
+    def keep(self, rows: str, release: Release, replace: bool) -> Made:
+        """Store, prove, measure and register rows that were made before."""
+        held, statements = self._encode()
+        planned = self._plan(held)
+        before = predecessor(self.catalog, self.target.name, self.stack)
+        self._make_room(replace)
+        self.catalog.run(f"create table {self.target.storage} as from {rows}")
+        proof = release.proof if planned.hidden else None  # its people were counted when it was made
+        return self._finish(planned, proof, held, before, statements)
+
+    def _finish(
+        self, planned: Plan, proof: Proof | None, held: Held, before: Predecessor | None, statements: list[str]
+    ) -> Made:
+        """Prove and measure what is stored, compare it with other releases, and register it."""
         if self.run.findings.get("trivial"):
             log.warning("%s cannot reach this l with several groups, so all rows are in one group", self.policy.method)
         proof = self._prove(planned, proof, held)
@@ -233,8 +291,8 @@ class Making:
         return proof
 
     def _warn(self, promise: Promise, proof: Proof) -> None:
-        if promise.reached is not None and not self.policy.models:
-            sensitive = self.reading.source.resolve_names(self.policy.sensitive)
+        if promise.reached is not None and self.policy.unprotected:
+            sensitive = self.reading.source.resolve_names(self.policy.unprotected)
             warn_of_homogeneous(self.catalog, self.target.name, self.target.storage, promise, sensitive, proof)
 
     def _outside(self, held: Held) -> int:

@@ -22,6 +22,7 @@ from sqlanon.pipeline.promises import Promise, classes_of, groups_apart, promise
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.policy.policy import Policy
+from sqlanon.policy.words import required_text
 from sqlanon.privacy.checking import unique_share
 from sqlanon.privacy.proof import entity_of, prove, with_sensitive
 from sqlanon.releases.explaining import Explanation, explain
@@ -166,13 +167,13 @@ class Release:
         properties = [proof.property]
         for model, asked in self.policy.models.items():
             if model != "l":
-                properties.append(f"{model} = {asked:g}")
+                properties.append(f"{model} = {required_text(asked)}")
             elif "l-diversity" not in proof.property:
                 properties.append("l-diversity")
         about = {
             "property": ", ".join(properties),
             "k": self.policy.k,
-            "l": self.policy.l,
+            "l": required_text(self.policy.l) if isinstance(self.policy.l, Mapping) else self.policy.l,
             "method": self.policy.method,
             "loss": rounded(self.measured.get("gcp")),
             "rows": proof.rows,

@@ -43,10 +43,10 @@ def release_facts(release: Release) -> list[tuple[str, str]]:
     if proof.linked_k is not None and not policy.linked:
         told.append(("linked k", f"{proof.linked_k}: people who share the rarest set of rows (not required)"))
     for model in dict.fromkeys(("l", "t", *policy.models)):
-        asked = f" (asked {policy.models[model]:g})" if model in policy.models else ""
-        told += [
-            (model, f"{reached:.3g}{asked} in {column}") for column, reached in proof.models.get(model, {}).items()
-        ]
+        for column, reached in proof.models.get(model, {}).items():
+            required = policy.required(model, column)
+            asked = f" (required: {required:g})" if required is not None else ""
+            told.append((model, f"{reached:.3g}{asked} in {column}"))
     told.append(("rows", f"{proof.rows:,} in {wording.plural(proof.classes, 'class', 'classes')}"))
     if "gcp" in measured:
         bound = f"; {wording.gap(measured['gcp'], measured['lower_bound'])}" if "lower_bound" in measured else ""

@@ -315,7 +315,7 @@ def _proofs_of_table(counted: Check, table: Looked, title: str, is_file: bool) -
     proofs = [Verified("k", None, counted.k, counted.asked_k, counted.k is None or counted.k >= counted.asked_k, sql)]
     for model, by_column in counted.reached.items():
         for column, reached in by_column.items():
-            asked = counted.asked.get(model)
+            asked = counted.required(model, column)
             kept = table.sensitive[column]
             sql_or_none = check_model(relation, title, table.printed, model, kept, table.policy, table.entity)
             proofs.append(Verified(model, column, reached, asked, Asked(model, asked).holds(reached), sql_or_none))
@@ -337,7 +337,7 @@ def _proofs_of_release(release: Release, proof: Proof, table: Looked, shown: str
             else:
                 sql = check_model(relation, shown, table.printed, model, table.sensitive[column], policy, entity)
             is_measured = policy.entity is not None and entity is None and MODELS[model].counts_people
-            asked = None if is_measured else policy.models.get(model)
+            asked = None if is_measured else policy.required(model, column)
             proofs.append(Verified(model, column, reached, asked, True, sql))
     return tuple(proofs)
 

@@ -29,8 +29,10 @@ def _within_classes(policy: Policy, least: float | None) -> Iterator[Limit]:
             "No column was named as sensitive. If one is, people in a class may share its value: name it, and "
             "require l or t.",
         )
-    elif not policy.models:
+    elif policy.unprotected:
         reason = "No diversity was required"
+        if policy.models:
+            reason += f" of {listed(policy.unprotected)}"
         if least is not None and least <= 1:
             reason += (
                 ". At least one class has a single sensitive value, so an attacker learns it without identifying anyone"

@@ -379,13 +379,11 @@ def _distributions(facts: Facts) -> str:
 
 def _private(facts: Facts) -> str:
     policy = facts.policy
-    shares = [1 / policy.l if policy.l else None, policy.alpha]
-    largest = min((share for share in shares if share), default=None)
-    found = [
-        picture
-        for number, private in enumerate(facts.private, 1)
-        for picture in figures.private_pictures(private, number, largest, policy.t)
-    ]
+    found: list[Any] = []
+    for number, private in enumerate(facts.private, 1):
+        diverse, alpha, t = (policy.required(model, private.column) for model in ("l", "alpha", "t"))
+        largest = min((share for share in (1 / diverse if diverse else None, alpha) if share), default=None)
+        found += figures.private_pictures(private, number, largest, t)
     lead = "What a class reveals about the sensitive columns to somebody who knows which class a person is in."
     return _section("Sensitive columns, class by class", _grid(found), "", lead) if found else ""
 

@@ -34,6 +34,7 @@ GETS: dict[str, common.Handler] = {
     f"{SOURCE}/release": release.release,
     f"{SOURCE}/release/ledger": release.ledger,
     "/files/{file}": release.download,
+    "/reports/{file}": release.show_report,
 }
 """What only looks."""
 

@@ -91,10 +91,15 @@ def check_command(path: Path, draft: Draft) -> str:
     """The command that checks a published file."""
     quasi = shlex.quote(",".join(_listed(column) for column in draft.quasi))
     parts = [f"sqlanon check {shlex.quote(str(path))} --quasi {quasi} --k {draft.k}"]
-    if draft.sensitive and (draft.l is not None or draft.t is not None):
+    if draft.l or draft.t:
         parts.append(f"--sensitive {shlex.quote(','.join(map(_listed, draft.sensitive)))}")
-        parts += [f"--l {draft.l:g}"] if draft.l is not None else []
-        parts += [f"--t {draft.t:g}"] if draft.t is not None else []
+        options = draft.options("")
+        for model in ("l", "t"):
+            asked = options.get(model)
+            each = [f"{column}={value:g}" for column, value in asked.items()] if isinstance(asked, dict) else []
+            parts += [f"--{model} {shlex.quote(one)}" for one in each]
+            parts += [f"--{model} {asked:g}"] if isinstance(asked, (int, float)) else []
+        parts += ["--several separate"] if "several" in options else []
     return " ".join(parts)
 
 

@@ -29,8 +29,12 @@ class Draft:
     specs: dict[str, Spec] = field(default_factory=dict)
     """Column → what its hierarchy is made of."""
     k: int = 5
-    l: float | None = None  # noqa: E741 - the field's own name
-    t: float | None = None
+    l: dict[str, float] = field(default_factory=dict)  # noqa: E741 - the field's own name
+    """Sensitive column → the l that is required of it."""
+    t: dict[str, float] = field(default_factory=dict)
+    """The same for t."""
+    is_separate: bool = False
+    """Is each sensitive column protected by itself, rather than also from people who know the others?"""
     max_suppression: float | None = None
     is_snapped: bool = True
     effort: str = "balanced"
@@ -65,7 +69,14 @@ class Draft:
             )
             chosen |= {column: "out" for column in people if column != newest}
         kept = {column: chosen[column] for column in order if chosen.get(column, "out") != "out"}
-        return replace(self, roles=kept, unsafe=self.unsafe & {c for c, role in kept.items() if role == "keep"})
+        private = {column for column, role in kept.items() if role == "sensitive"}
+        return replace(
+            self,
+            roles=kept,
+            unsafe=self.unsafe & {column for column, role in kept.items() if role == "keep"},
+            l={column: value for column, value in self.l.items() if column in private},
+            t={column: value for column, value in self.t.items() if column in private},
+        )
 
     def with_specs(self, specs: Mapping[str, Spec]) -> Draft:
         """The draft with some hierarchies changed."""
@@ -81,16 +92,29 @@ class Draft:
                 found[option] = columns
         if self.unsafe:
             found["unsafe_keep"] = [column for column in self.roles if column in self.unsafe]
-        asked = {"entity": self.person, "l": self.l, "t": self.t, "max_suppression": self.max_suppression}
-        if not self.sensitive:
-            asked |= {"l": None, "t": None}
+        asked: dict[str, Any] = {"entity": self.person, "l": self._required(self.l), "t": self._required(self.t)}
+        asked["max_suppression"] = self.max_suppression
         found |= {option: value for option, value in asked.items() if value is not None}
+        found |= {"several": "separate"} if self.is_separate and (self.l or self.t) else {}
         found |= {"ranges": "snapped"} if self.is_snapped else {}
         found |= {"effort": self.effort} if self.effort != "balanced" else {}
         found |= {"seed": self.seed} if self.seed else {}
         found |= self.rest
         found["hierarchies"] = {column: self.spec(column).bound(prefix, column) for column in self.quasi}
         return found
+
+    def _required(self, by_column: Mapping[str, float]) -> float | dict[str, float] | None:
+        """What is required of the sensitive columns: one number if it is the same of all."""
+        asked = {column: by_column[column] for column in self.sensitive if column in by_column}
+        values = set(asked.values())
+        if len(values) == 1 and len(asked) == len(self.sensitive):
+            return values.pop()
+        return asked or None
+
+    @property
+    def unprotected(self) -> list[str]:
+        """The sensitive columns of which nothing is required."""
+        return [column for column in self.sensitive if column not in self.l and column not in self.t]
 
     def spec(self, column: str) -> Spec:
         """What a column's hierarchy is made of; by default it has none."""
@@ -124,6 +148,11 @@ class Draft:
         beside.replace(path)
 
 
+def _by_column(asked: Any, sensitive: list[str]) -> dict[str, float]:
+    """What a file requires of each sensitive column: by one number for all, or column by column."""
+    return dict(asked) if isinstance(asked, dict) else dict.fromkeys(sensitive, asked)
+
+
 def read(path: Path, columns: list[str], prefix: str) -> Draft:
     """The draft of a file. Columns that the source no longer has are dropped."""
     try:
@@ -142,13 +171,18 @@ def read(path: Path, columns: list[str], prefix: str) -> Draft:
     if (person := content.pop("entity", None)) is not None:
         roles[person] = "person"
     specs = {column: Spec.of(hierarchy, define) for column, hierarchy in bound.items()}
-    known = {
-        name: content.pop(name) for name in ("k", "l", "t", "max_suppression", "effort", "seed") if name in content
+    known: dict[str, Any] = {
+        name: content.pop(name) for name in ("k", "max_suppression", "effort", "seed") if name in content
     }
+    private = [column for column, role in roles.items() if role == "sensitive"]
+    known |= {model: _by_column(content.pop(model), private) for model in ("l", "t") if model in content}
+    is_separate = content.get("several") == "separate"
+    if is_separate or content.get("several") == "strict":
+        content.pop("several")
     is_snapped = content.get("ranges") == "snapped"
     if is_snapped or content.get("ranges") == "text":
         content.pop("ranges")
-    draft = Draft(is_snapped=is_snapped, rest=content, **known)
+    draft = Draft(is_snapped=is_snapped, is_separate=is_separate, rest=content, **known)
     draft = draft.with_specs({column: spec for column, spec in specs.items() if column in columns})
     draft = draft.with_roles({c: role for c, role in roles.items() if c in columns}, columns)
     return replace(draft, unsafe=frozenset(unsafe) & set(draft.roles))

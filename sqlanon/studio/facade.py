@@ -16,6 +16,7 @@ from sqlanon.engine.session import DatabaseError, Session
 from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
 from sqlanon.policy import toml as tomltext
 from sqlanon.policy.options import MAX_UNIQUE
+from sqlanon.policy.words import required_text
 from sqlanon.reporting.columns import Column
 from sqlanon.reporting.facts import Facts, facts_of_release
 from sqlanon.reporting.figures import size_bins
@@ -52,6 +53,7 @@ __all__ = [
     "literal",
     "quoted",
     "release_places",
+    "required_text",
     "samples",
     "size_bins",
     "toml_text",

@@ -8,7 +8,8 @@ from pathlib import Path
 from sqlanon.studio.facade import SqlanonError
 
 DATABASES = (".duckdb", ".db", ".ddb")
-TABLES = (".csv", ".tsv", ".parquet")
+TEXTS = (".csv", ".tsv")
+TABLES = (*TEXTS, ".parquet")
 PUBLISHED = (".csv", ".parquet", ".duckdb")
 LISTED = 200
 """Files below the folder that are offered in a list at most."""

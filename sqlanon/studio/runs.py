@@ -152,20 +152,33 @@ class Wanted:
     is_replacing: bool
 
 
-def store(job: Job, source: Source, draft: Draft, prefix: str, wanted: Wanted) -> Release:
-    """Make the release again in its own database, verified there, in one transaction."""
-    workspace = source.workspace
+def store(job: Job, source: Source, result: Result, prefix: str, wanted: Wanted) -> Release:
+    """Store a run in its own database, verified there, in one transaction: a table has the very rows of the run. A view
+    must know who is in it, and is made there."""
+    workspace, draft = source.workspace, result.draft
     job.step = "Waiting for the database"
     with workspace.writing(f"storing '{wanted.name}'", job.check) as con:
         job.connection = con.duckdb
         for hierarchy, definition in draft.define(prefix).items():
             sqlanon.create_hierarchy(con, hierarchy, **definition, replace=True)
+        policy = draft.policy(prefix)
+        if wanted.kind == "table":
+            job.step = "Storing the rows and verifying them"
+            with job.watch, result.lock:
+                return sqlanon.store_release(
+                    con,
+                    result.release,
+                    wanted.name,
+                    source=source.stored_as,
+                    policy=policy,
+                    replace=wanted.is_replacing,
+                )
         job.step = "Anonymizing in the database"
         with job.watch:
             return sqlanon.anonymize(
                 con,
                 source.stored_as,
-                policy=draft.policy(prefix),
+                policy=policy,
                 name=wanted.name,
                 kind=wanted.kind,
                 replace=wanted.is_replacing,

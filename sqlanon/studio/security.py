@@ -32,6 +32,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
+SANDBOX = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'; sandbox"
+)
+"""For a report, which holds its own styles and pictures: it is of no origin, runs no script and sends nothing."""
 HEADERS = {
     "content-security-policy": POLICY,
     "cache-control": "no-store",
@@ -172,8 +177,11 @@ class _Sending:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.has_begun = True
-            own = [(name, value) for name, value in message.get("headers", []) if name.decode() not in HEADERS]
-            message = {**message, "headers": [*own, *_encoded(list(HEADERS.items()))]}
+            given = message.get("headers", [])
+            own = [(name, value) for name, value in given if name.decode() not in HEADERS]
+            is_report = (b"content-security-policy", SANDBOX.encode()) in given
+            added = HEADERS | ({"content-security-policy": SANDBOX} if is_report else {})
+            message = {**message, "headers": [*own, *_encoded(list(added.items()))]}
         await self._send(message)
 
 

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -101,11 +101,12 @@ def serve(
     port: int = 0,
     is_demo: bool = False,
     opens_browser: bool = True,
+    reading: Mapping[str, str] | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Open the studio and serve it until it is stopped."""
+    """Open the studio and serve it until it is stopped. `reading` says how csv files are read, as `file_query` does."""
     _log_to_terminal()
-    studio = Studio(named, out, is_demo)
+    studio = Studio(named, out, is_demo, reading)
     try:
         server = Server(studio, port)
     except BaseException:

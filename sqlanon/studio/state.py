@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +69,10 @@ class Desk:
 class Studio:
     """Everything."""
 
-    def __init__(self, named: Sequence[str], out: Path, is_demo: bool = False) -> None:
+    def __init__(
+        self, named: Sequence[str], out: Path, is_demo: bool = False, reading: Mapping[str, str] | None = None
+    ) -> None:
+        """`named` are databases and files, `reading` says how csv files among them are read, as `file_query` does."""
         self.folder = Folder(out)
         self.out = out
         self.background, self.jobs = Background(), Jobs()
@@ -82,12 +85,12 @@ class Studio:
         """The file that was published last of a source, and by which draft."""
         self.stop: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
-        self._open(named)
+        self._open(named, reading or {})
         if is_demo:
             self.add_demo()
         self.find_sources()
 
-    def _open(self, named: Sequence[str]) -> None:
+    def _open(self, named: Sequence[str], reading: Mapping[str, str]) -> None:
         """The databases and files that were named at the start."""
         files: dict[str, Path] = {}
         for typed in named:
@@ -102,7 +105,7 @@ class Studio:
                 raise SqlanonError(f"'{typed}' is neither a DuckDB database nor a csv, tsv or parquet file")
         self.hierarchy_files = {path.name: path for path in files.values() if path.suffix.lower() == ".csv"}
         if files:
-            self._add(Workspace(self.folder.path / "releases.duckdb", self.folder.path, files))
+            self._add(Workspace(self.folder.path / "releases.duckdb", self.folder.path, files, reading))
 
     def _add(self, workspace: Workspace) -> None:
         self.workspaces.append(workspace)
@@ -110,7 +113,7 @@ class Studio:
         key = self.folder.path / KEY
         if key.is_file() and not key.is_symlink():
             with suppress(SqlanonError):
-                sqlanon.set_key(workspace.con, sqlanon.read_key(key))
+                workspace.use_key(sqlanon.read_key(key))
 
     def add_demo(self) -> None:
         """The sample tables, in a database below the folder."""
@@ -203,7 +206,7 @@ class Studio:
         if not path.exists():
             sqlanon.create_key(path)
         for workspace in self.workspaces:
-            sqlanon.set_key(workspace.con, sqlanon.read_key(path))
+            workspace.use_key(sqlanon.read_key(path))
 
     def warm(self) -> None:
         """Load what a first run would wait for, which also keeps Cancel prompt from the first run on."""

@@ -68,13 +68,27 @@ def promise(draft: Draft) -> str:
     said = f"Whoever knows a person's {known} can pick their row with a chance of 1 in {draft.k} at best"
     if not draft.sensitive:
         return f"{said}."
-    secret = listed([f"“{column}”" for column in draft.sensitive], "or")
-    if draft.l is not None and draft.l > 1:
-        best = percent(1 / draft.l)
-        return f"{said}, and cannot be sure of their {secret}: {best} of guesses are right at best."
-    if draft.t is not None:
-        return f"{said}, and learns little about their {secret}: every class is close to the whole table."
-    return f"{said}, but may learn their {secret} where a whole class has the same value."
+    kept, open_to = [], []
+    for column in draft.sensitive:
+        if draft.l.get(column, 1) > 1 or column in draft.t:
+            kept.append(column)
+        else:
+            open_to.append(column)
+    parts = []
+    for asked in dict.fromkeys(draft.l[column] for column in kept if draft.l.get(column, 1) > 1):
+        secret = _secret([column for column in kept if draft.l.get(column) == asked])
+        parts.append(f"cannot be sure of their {secret}: {percent(1 / asked)} of guesses are right at best")
+    if close := [column for column in kept if draft.l.get(column, 1) <= 1]:
+        parts.append(f"learns little about their {_secret(close)}: every class is close to the whole table")
+    said = f"{said}, and {'; and '.join(parts)}" if parts else said
+    if not open_to:
+        return f"{said}."
+    but = "; but they" if parts else ", but"
+    return f"{said}{but} may learn their {_secret(open_to)} where a whole class has the same value."
+
+
+def _secret(columns: Sequence[str]) -> str:
+    return listed([f"“{column}”" for column in columns], "or")
 
 
 def seconds(value: float) -> str:
@@ -179,10 +193,10 @@ def warnings(result: Result) -> list[str]:
     told = [f"{warning.said} {MENDS[warning.kind]}" for warning in facts.warned if warning.kind in MENDS]
     for private in facts.private:
         alike = sum(classes for share, classes in private.largest if share >= 1)
-        if alike and not policy.models:
+        if alike and private.column in policy.unprotected:
             told.append(
                 f"In {plural(alike, 'class', 'classes')} everybody has the same “{private.column}”. Nothing was "
-                "required of it: set l or t on the screen Promise."
+                "required of it: set its l or t on the screen Promise."
             )
     if policy.ranges == "text":
         told.append("Ranges end in real values of people. Turn on snapped ranges on the screen Promise to avoid that.")

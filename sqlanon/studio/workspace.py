@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlanon
 from sqlanon.studio.facade import DatabaseError, Session, SqlanonError, hierarchy_names, literal, quoted, release_places
-from sqlanon.studio.files import slug
+from sqlanon.studio.files import TEXTS, slug
 from sqlanon.studio.gate import Gate
 
 CONFIG: dict[str, Any] = {
@@ -53,13 +53,22 @@ class Source:
 class Workspace:
     """One database file with its working database in memory, or all files of rows that were named."""
 
-    def __init__(self, home: Path, folder: Path, files: Mapping[str, Path] | None = None) -> None:
-        """`files` are the paths as they were typed, and the real ones."""
+    def __init__(
+        self,
+        home: Path,
+        folder: Path,
+        files: Mapping[str, Path] | None = None,
+        reading: Mapping[str, str] | None = None,
+    ) -> None:
+        """`files` are the paths as they were typed, and the real ones; `reading` says how those with text are read."""
+        self.reading = dict(reading or {})
         self.home, self.typed = home, dict(files or {})
         self.files = tuple(self.typed.values())
         self.is_database = not files
         self.gate = Gate()
         self.problem: str | None = None
+        self.key: bytes | None = None
+        """The key of pseudonyms, if there is one."""
         self.alias = _alias(home.stem)
         self._scratch = tempfile.mkdtemp(prefix="sqlanon-studio-")
         self.con = sqlanon.connect(**CONFIG, temp_directory=self._scratch)
@@ -84,10 +93,23 @@ class Workspace:
             number += 1
             table = f"{path.stem} {number}"
         try:
-            self.con.duckdb.execute(f"create table {quoted(table)} as from {literal(str(path))}")
+            self.con.duckdb.execute(f"create table {quoted(table)} as {self._query(path)}")
         except DatabaseError as problem:
             raise SqlanonError(_unreadable(path, problem)) from None
         return table
+
+    def _is_read_otherwise(self, path: Path) -> bool:
+        """Was it said at the start how this file is to be read?"""
+        return bool(self.reading) and path.name.lower().endswith(TEXTS)
+
+    def _query(self, path: str | Path) -> str:
+        """The query that reads a file."""
+        return sqlanon.file_query(path, **(self.reading if self._is_read_otherwise(Path(path)) else {}))
+
+    def use_key(self, key: bytes) -> None:
+        """Make pseudonyms with this key, in memory and in the home."""
+        self.key = key
+        sqlanon.set_key(self.con, key)
 
     def attach(self) -> None:
         """Open the home for reading; where that fails, `problem` says why."""
@@ -165,6 +187,8 @@ class Workspace:
                     con.duckdb.execute(f"set allowed_paths = {literal([str(file) for file in self.files])}")
                     con.duckdb.execute("set enable_external_access = false")
                     con.duckdb.execute("set lock_configuration = true")
+                    if self.key is not None:
+                        sqlanon.set_key(con, self.key)
                     yield con
                 finally:
                     con.close()
@@ -175,7 +199,16 @@ class Workspace:
         """What can be anonymized. `taken` are slugs of others."""
         if not self.is_database:
             return [
-                Source(slug(path.stem, taken), self, path.name, quoted(table), quoted(table), typed, str(path), "file")
+                Source(
+                    slug(path.stem, taken),
+                    self,
+                    path.name,
+                    quoted(table),
+                    quoted(table),
+                    self._query(typed) if self._is_read_otherwise(path) else typed,
+                    self._query(path) if self._is_read_otherwise(path) else str(path),
+                    "file",
+                )
                 for table, (typed, path) in zip(self.tables, self.typed.items(), strict=True)
             ]
         with self.cursor() as cursor:
@@ -257,5 +290,5 @@ def _unreadable(path: Path, problem: DatabaseError) -> str:
     """Why a file cannot be read. DuckDB's own text may show a line of it."""
     said = str(problem).lower()
     if "unicode" in said or "encod" in said:
-        return f"'{path.name}' is not UTF-8 text: save it as UTF-8 first"
+        return f"'{path.name}' is not UTF-8 text: name its encoding, --encoding latin-1, or save it as UTF-8"
     return f"'{path.name}' cannot be read as a table ({type(problem).__name__})"

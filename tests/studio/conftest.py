@@ -48,7 +48,8 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Client]]:
     servers: list[Server] = []
 
     def opening(*named: Path | str, **how: Any) -> Client:
-        studio = Studio([str(path) for path in named], tmp_path / "out", how.pop("is_demo", False))
+        given = {option: how.pop(option) for option in ("is_demo", "reading") if option in how}
+        studio = Studio([str(path) for path in named], tmp_path / "out", **given)
         servers.append(Server(studio, **how))
         return Client(servers[-1])
 

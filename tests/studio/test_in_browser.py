@@ -164,7 +164,7 @@ def test_the_whole_way_from_a_file_to_a_checked_release(
     until(browser, lambda: "Covers every value" in text_of(browser))
     press(browser, "Next: Promise")
     until(browser, lambda: "What do you promise?" in text_of(browser))
-    browser.find_element(By.ID, "l").send_keys("1.2")
+    browser.find_element(By.CSS_SELECTOR, "[name^=l-]").send_keys("1.2")
     until(browser, lambda: "cannot be sure of their “occupation”" in text_of(browser))
     browser.find_element(By.CSS_SELECTOR, '[name="effort"][value="best"]').click()
     look(browser, "4-promise")

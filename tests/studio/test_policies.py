@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sqlanon
 from sqlanon.studio import draft as drafts
-from sqlanon.studio.copying import Copies
+from sqlanon.studio.copying import Copies, check_command
 from sqlanon.studio.draft import ROLES, Draft
 from sqlanon.studio.specs import Spec
 
@@ -39,7 +39,8 @@ def test_a_draft_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFact
     draft = draft.with_roles(roles, columns)
     draft = draft.with_specs({column: data.draw(SPECS) for column in draft.quasi})
     if draft.sensitive:
-        draft = drafts.replace(draft, l=2.5, t=0.25)
+        first, *others = draft.sensitive
+        draft = drafts.replace(draft, l={first: 2.5}, t=dict.fromkeys(others, 0.25), is_separate=bool(others))
     path = tmp_path_factory.mktemp("drafts") / "draft.policy.toml"
     draft.save(path, "a source", "prefix")
     assert drafts.read(path, columns, "prefix") == draft
@@ -50,7 +51,7 @@ def test_a_draft_outlives_the_studio(opened: Callable[..., Client], hospital: Pa
     client.get("/t/patients/data")
     client.post("/t/patients/columns/suggest")
     client.post("/t/patients/hierarchies/2", {"way": "prefix"})
-    client.post("/t/patients/promise", {"k": "12", "l": "2"})
+    client.post("/t/patients/promise", {"k": "12", "l-5": "2"})
     before = client.server.studio.desks["patients"]._draft
     client.server.studio.close()
     again = opened(hospital).enter()
@@ -125,3 +126,55 @@ def test_the_same_release_from_page_sql_python_and_toml(
     assert done.returncode == 0, done.stderr
     with duckdb.connect(str(out)) as con:
         assert labels(con.execute("from released").fetchall()) == page
+
+
+def test_a_file_is_read_as_was_said_at_the_start_also_in_what_is_copied(
+    opened: Callable[..., Client], tmp_path: Path
+) -> None:
+    path = tmp_path / "leute.csv"
+    rows = [f"{60 + i % 8},5;{('Köln', 'Zürich')[i % 2]}" for i in range(48)]
+    path.write_bytes("\n".join(["Gewicht;Ort", *rows, ""]).encode("latin-1"))
+    with pytest.raises(sqlanon.SqlanonError, match="--encoding latin-1"):
+        opened(path)
+    client = opened(path, reading={"encoding": "latin-1", "decimal": ",", "delimiter": ";"}).enter()
+    client.get("/t/leute/columns")
+    client.post("/t/leute/columns", {"role-0": "quasi", "role-1": "quasi"})
+    client.post("/t/leute/run", {"k": "5", "snapped": "1"})
+    assert client.wait().problem is None
+    client.post("/t/leute/release/store", {"name": "leute_public", "kind": "table"})
+    assert client.wait().problem is None
+    desk = client.server.studio.desks["leute"]
+    result = desk.runs.find(None)
+    assert result is not None
+    with sqlanon.connect() as con:
+        again = sqlanon.anonymize(con, desk.source.given, policy=desk._draft.policy(desk.prefix))
+        shown = Counter(again.relation().fetchall())
+    assert shown == Counter(result.release.relation().fetchall())
+
+
+def test_what_is_required_of_each_column_is_the_same_in_all_that_is_copied(
+    opened: Callable[..., Client], hospital: Path, tmp_path: Path
+) -> None:
+    client = opened(hospital).enter()
+    client.get("/t/patients/data")
+    client.post("/t/patients/columns", {"role-1": "quasi", "role-4": "sensitive", "role-5": "sensitive"})
+    client.post("/t/patients/promise", {"k": "5", "l-5": "1.5", "t-4": "0.6", "separate": "1"})
+    desk = client.server.studio.desks["patients"]
+    copies = Copies(desk.source, desk._draft, desk.prefix, desk.path)
+    asked = desk._draft.policy(desk.prefix)
+    assert (asked.required("l", "diagnosis"), asked.required("l", "ward")) == (1.5, None)
+    client.server.studio.close()
+    toml = tmp_path / "copied.toml"
+    toml.write_text(copies.toml())
+    assert sqlanon.Policy.from_toml(toml) == asked
+    space: dict[str, Any] = {}
+    exec(copies.python().replace("print(release)", ""), space)
+    assert space["release"].policy == asked
+    space["con"].close()
+    with sqlanon.connect(hospital) as con:
+        con.execute(copies.sql()).fetchall()
+        con.execute(f"copy patients_public to '{tmp_path / 'public.csv'}'").fetchall()
+    command = check_command(tmp_path / "public.csv", desk._draft)
+    assert "--l diagnosis=1.5 --t ward=0.6 --several separate" in command
+    done = subprocess.run([sys.executable, "-m", *command.split()], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

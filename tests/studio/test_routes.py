@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def ready(client: Client, k: str = "4", l_asked: str = "2") -> None:
     client.get("/t/patients/data")
     roles(client, "patients", age="quasi", zip="quasi", sex="quasi", diagnosis="sensitive")
     client.post("/t/patients/hierarchies/2", {"way": "prefix"})
-    client.post("/t/patients/run", {"k": "other", "k_other": k, "l": l_asked, "effort": "fast"})
+    client.post("/t/patients/run", {"k": "other", "k_other": k, "l-5": l_asked, "effort": "fast"})
     assert client.wait().problem is None
 
 
@@ -150,14 +151,35 @@ def test_the_promise_is_said_back_and_warns(clinic: Client) -> None:
     page = said(clinic.get("/t/patients/promise"))
     assert "Whoever knows a person's “age”, “zip” and “sex” can pick their row with a chance of 1 in 5 at best" in page
     assert "Nothing is required of diagnosis" in page
-    page = said(clinic.post("/t/patients/promise", {"k": "11", "l": "2"}))
+    page = said(clinic.post("/t/patients/promise", {"k": "11", "l-5": "2"}))
     assert "1 in 11 at best, and cannot be sure of their “diagnosis”" in page
-    page = said(clinic.post("/t/patients/promise", {"k": "5", "l": "50"}))
+    page = said(clinic.post("/t/patients/promise", {"k": "5", "l-5": "50"}))
     assert "l = 50 is impossible for diagnosis" in page
 
 
+def test_each_sensitive_column_has_its_own_promise_and_a_warning_while_it_has_none(clinic: Client) -> None:
+    clinic.get("/t/patients/data")
+    roles(clinic, "patients", age="quasi", ward="sensitive", diagnosis="sensitive")
+    page = said(clinic.post("/t/patients/promise", {"k": "5", "l-5": "2"}))
+    assert "cannot be sure of their “diagnosis”" in page
+    assert "; but they may learn their “ward”" in page
+    assert "Nothing is required of ward." in page
+    assert "[l] diagnosis = 2" in page
+    assert "l := MAP {'diagnosis': 2}" in page
+    page = said(clinic.post("/t/patients/promise", {"k": "5", "l-5": "1.5", "t-4": "0.5"}))
+    assert "Nothing is required" not in page
+    assert "l={'diagnosis': 1.5}, t={'ward': 0.5}" in page
+    clinic.post("/t/patients/run", {"k": "5", "l-5": "1.5", "t-4": "0.6", "separate": "1", "effort": "fast"})
+    assert clinic.wait().problem is None
+    page = said(clinic.get("/t/patients/result"))
+    assert "l of diagnosis: required 1.5" in page
+    assert "t of ward: required 0.6" in page
+    assert "1.5 in diagnosis" in page
+    assert 'several = "separate"' in page
+
+
 @pytest.mark.parametrize(
-    "form", [{"k": "one"}, {"k": "1"}, {"k": "5", "l": "x"}, {"k": "5", "t": "2"}, {"k": "5", "suppression": "99"}]
+    "form", [{"k": "one"}, {"k": "1"}, {"k": "5", "l-5": "x"}, {"k": "5", "t-5": "2"}, {"k": "5", "suppression": "99"}]
 )
 def test_a_wrong_number_is_said_and_changes_nothing(clinic: Client, form: dict[str, str]) -> None:
     clinic.get("/t/patients/data")
@@ -235,6 +257,20 @@ def test_it_stores_refreshes_audits_and_drops(clinic: Client, hospital: Path) ->
         assert sqlanon.open_release(con, "patients_public").verify().k == 4
 
 
+def test_a_stored_table_has_the_very_rows_of_the_run_that_was_looked_at(clinic: Client, hospital: Path) -> None:
+    ready(clinic)
+    ready(clinic, k="5")
+    first = clinic.server.studio.desks["patients"].runs.find(1)
+    assert first is not None
+    shown = Counter(first.release.relation().fetchall())
+    clinic.post("/t/patients/release/store", {"name": "public", "kind": "table", "run": "1"})
+    assert clinic.wait().problem is None
+    clinic.server.studio.close()
+    with sqlanon.connect(hospital) as con:
+        assert Counter(con.execute("from public").fetchall()) == shown
+        assert sqlanon.open_release(con, "public").policy.k == 4
+
+
 def test_a_file_can_be_stored_and_goes_stale(opened: Callable[..., Client], people: Path) -> None:
     client = opened(people).enter()
     client.get("/t/people/data")
@@ -262,6 +298,12 @@ def test_it_publishes_reports_and_says_how_to_check(clinic: Client) -> None:
     assert clinic.get("/files/public.csv").text.startswith("age,zip,sex,diagnosis\n")
     report = clinic.get("/files/report.html")
     assert report.headers["content-disposition"].startswith("attachment")
+    shown = clinic.get("/reports/report.html")
+    assert shown.text == report.text
+    assert shown.headers["content-security-policy"].endswith("; sandbox")
+    assert "script-src" not in shown.headers["content-security-policy"]
+    assert clinic.get("/reports/public.csv").status_code == 404
+    assert clinic.get("/reports/elsewhere.html").status_code == 404
 
 
 def test_pseudonyms_need_a_key_which_can_be_made(clinic: Client) -> None:
@@ -273,6 +315,9 @@ def test_pseudonyms_need_a_key_which_can_be_made(clinic: Client) -> None:
     assert key.stat().st_mode & 0o077 == 0
     clinic.post("/t/patients/run", {"k": "5", "effort": "fast"})
     assert clinic.wait().problem is None
+    for kind in ("table", "view"):
+        clinic.post("/t/patients/release/store", {"name": f"public_{kind}", "kind": kind})
+        assert clinic.wait().problem is None
 
 
 def test_a_table_that_is_not_there_is_said(clinic: Client) -> None:

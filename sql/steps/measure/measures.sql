@@ -1,6 +1,6 @@
 -- A row is one measure of a release: the sensitive column it looks at or NULL, its value, formula and range, whether
--- lower or higher is better, where it is from, and why it is NULL where it is. All but the value is told by a map, see
--- pipeline/metrics.py; a measure that it lacks is left out.
+-- lower or higher is better, where it is from, and why it is NULL where it is. All but the value comes from a map
+-- that pipeline/metrics.py makes; a measure that the map lacks is left out.
 with cells as (
     select
         sum(rows * weight * ncp) as ncp,

@@ -14,6 +14,7 @@ from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.keys import VARIABLE
 from sqlanon.policy.options import ASKED, MAX_UNIQUE
 from sqlanon.sqltext import literal, name, query_or_none, split_name
+from sqlanon.udfs.models import MODELS
 
 Group = argparse.ArgumentParser | argparse._ArgumentGroup
 
@@ -65,12 +66,13 @@ READING = ("encoding", "decimal", "delimiter", "sheet")
 """How a file is read."""
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How a csv or Excel file is to be read, where DuckDB does not find out."""
-    parser.add_argument("--encoding", help="the encoding of a csv file, such as latin-1 (default: utf-8)")
-    parser.add_argument("--decimal", metavar="SIGN", help="the decimal sign of a csv file: . or ,")
-    parser.add_argument("--delimiter", help="the delimiter of a csv file: , or ; or tab")
-    parser.add_argument("--sheet", help="the sheet of an Excel file")
+def add_reading(parser: argparse.ArgumentParser, which: str = "how the file of rows is read") -> None:
+    """How a csv or Excel file is to be read, where DuckDB does not find out; `which` says of what file."""
+    group = parser.add_argument_group("reading", which)
+    group.add_argument("--encoding", help="the encoding of a csv file, such as latin-1 (default: utf-8)")
+    group.add_argument("--decimal", metavar="SIGN", help="the decimal sign of a csv file: . or ,")
+    group.add_argument("--delimiter", help="the delimiter of a csv file: , or ; or tab")
+    group.add_argument("--sheet", help="the sheet of an Excel file")
 
 
 def is_read_otherwise(arguments: argparse.Namespace) -> bool:
@@ -83,6 +85,14 @@ def source_query(arguments: argparse.Namespace, source: str) -> str:
     if not is_read_otherwise(arguments):
         return source
     return sqlanon.file_query(source, **{option: getattr(arguments, option) for option in READING})
+
+
+def looked_up(arguments: argparse.Namespace, source: str, is_attached: bool) -> str:
+    """A source of a command that only reads: a file as the user says it is to be read, a table of the attached
+    database, or what DuckDB finds under the name."""
+    if is_read_otherwise(arguments):
+        return source_query(arguments, source)
+    return attached(source) if is_attached else source
 
 
 @contextmanager
@@ -107,8 +117,29 @@ def add_quasi(parser: Group) -> None:
 def add_models(parser: Group) -> None:
     """What may be asked of sensitive columns."""
     for option in ASKED:
-        kind = {"type": number} if not option.choices else {"choices": option.choices}
-        parser.add_argument(f"--{option.name.replace('_', '-')}", help=option.help, **kind)
+        flag = f"--{option.name.replace('_', '-')}"
+        if option.name in MODELS:
+            parser.add_argument(flag, type=required, action=Required, metavar="[COLUMN=]NUMBER", help=option.help)
+        else:
+            kind = {"type": number} if not option.choices else {"choices": option.choices}
+            parser.add_argument(flag, help=option.help, **kind)
+
+
+class Required(argparse.Action):
+    """A model's flag: one number for all sensitive columns, or repeated, one for each column that is named."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        column, value = values
+        before = getattr(namespace, self.dest)
+        if (column is None) != (not isinstance(before, dict)) and before is not None:
+            parser.error(f"argument {option_string}: name a column each time, or give one number for all")
+        setattr(namespace, self.dest, value if column is None else {**(before or {}), column: value})
+
+
+def required(text: str) -> tuple[str | None, float]:
+    """What a model requires: a number, or of one column COLUMN=NUMBER."""
+    column, value = pair(text) if "=" in text else (None, text)
+    return column, number(value)
 
 
 def columns(text: str) -> list[str]:

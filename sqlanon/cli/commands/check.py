@@ -10,11 +10,12 @@ from sqlanon.cli.commands.arguments import (
     add_database,
     add_models,
     add_quasi,
+    add_reading,
     add_strict,
     attach,
-    attached,
     columns,
     flat,
+    looked_up,
 )
 from sqlanon.policy.options import ASKED
 from sqlanon.wording import plural
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("source", nargs="+", help="csv or parquet files, or tables of --db")
     add_database(parser, "the database that has the table; opened read-only")
+    add_reading(parser)
     add_quasi(parser)
     parser.add_argument("--k", type=int, default=5, help="every class must have at least this many rows (default 5)")
     parser.add_argument("--sensitive", action="append", type=columns, metavar="A,B", help="sensitive columns")
@@ -43,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         for source in arguments.source:
             found = sqlanon.check(
                 con,
-                attached(source) if is_attached else source,
+                looked_up(arguments, source, is_attached),
                 flat(arguments.quasi),
                 arguments.k,
                 sensitive=flat(arguments.sensitive),
@@ -68,8 +70,9 @@ def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
             asked_k = f"required: {found.asked_k}" if found.is_linked else "not required"
             print(f"linked k = {found.linked_k} ({asked_k}): people who share the rarest set of rows")
         for model, by_column in found.reached.items():
-            asked = f" (required: {found.asked[model]:g})" if model in found.asked else ""
             for column, value in by_column.items():
+                required = found.required(model, column)
+                asked = f" (required: {required:g})" if required is not None else ""
                 is_empty = value is None
                 print(f"{model}: no rows, {column}" if is_empty else f"{model} = {value:.4g}{asked} in {column}")
         if found.violations:

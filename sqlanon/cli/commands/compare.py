@@ -12,11 +12,13 @@ from sqlanon.cli.commands import say
 from sqlanon.cli.commands.arguments import (
     add_database,
     add_quasi,
+    add_reading,
     columns,
     existing_database,
     flat,
     number,
     pair,
+    source_query,
     weight,
     whole_numbers,
 )
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("source", help="a table of the database, a csv or parquet file, or a SELECT")
     add_database(parser, "the DuckDB database; results are stored there, so an interrupted comparison can be continued")
+    add_reading(parser)
     add_quasi(parser)
     ks = ",".join(map(str, DEFAULT_KS))
     parser.add_argument(
@@ -73,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         con.execute("set enable_progress_bar = false").fetchall()  # it would go to stdout, under python -m
         comparison = compare(
             con,
-            arguments.source,
+            source_query(arguments, arguments.source),
             flat(arguments.quasi),
             arguments.k,
             methods=arguments.methods,

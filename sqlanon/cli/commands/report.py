@@ -9,14 +9,17 @@ from pathlib import Path
 
 import sqlanon
 from sqlanon.cli.commands.arguments import (
+    READING,
     add_database,
     add_models,
+    add_reading,
     add_strict,
     attach,
     attached,
     columns,
     existing_database,
     flat,
+    looked_up,
     pair,
 )
 from sqlanon.errors import CatalogError, PolicyError
@@ -57,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entity", metavar="COLUMN", help="with --quasi: count people by this column, instead of rows")
     add_models(parser)
     parser.add_argument("--source", help="with --quasi: what the table was made from, to tell what was lost")
+    add_reading(parser, "with --quasi: how the file of --source, or else of the table, is read")
     parser.add_argument("--hierarchy", action="append", type=pair, metavar="COLUMN=NAME", help="with --source")
     parser.add_argument("--ranges", choices=RANGES, help="with --source: how numbers are printed")
 
@@ -76,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_release(arguments: argparse.Namespace) -> Facts:
-    for option in ("k", "sensitive", "entity", "source", "hierarchy", "ranges", *(option.name for option in ASKED)):
+    own = ("k", "sensitive", "entity", "source", "hierarchy", "ranges", *READING)
+    for option in (*own, *(option.name for option in ASKED)):
         if getattr(arguments, option) is not None:
             raise PolicyError(f"--{option.replace('_', '-')} is only for tables that are not a release: add --quasi")
     if arguments.db is None or not Path(arguments.db).is_file():
@@ -94,13 +99,16 @@ def _of_table(arguments: argparse.Namespace) -> Facts:
             raise PolicyError(f"--{fact.replace('_', '-')} is for releases of a --db, without --quasi")
     given = {option.name: getattr(arguments, option.name) for option in ASKED}
     given |= {"hierarchies": dict(arguments.hierarchy or []) or None, "ranges": arguments.ranges}
-    given |= {"entity": arguments.entity, "source": arguments.source, "sensitive": flat(arguments.sensitive)}
+    given |= {"entity": arguments.entity, "sensitive": flat(arguments.sensitive)}
     has_source = arguments.source is not None and arguments.db is not None  # its hierarchies are in the database, too
     if has_source:
         existing_database(arguments)
     with sqlanon.connect(arguments.db if has_source else ":memory:") as con:
-        table = arguments.table
-        if not has_source and attach(con, arguments, [table], "report"):
-            table = attached(table)
+        is_attached = not has_source and attach(con, arguments, [arguments.table], "report")
+        if arguments.source is None:
+            table = looked_up(arguments, arguments.table, is_attached)
+        else:
+            table = attached(arguments.table) if is_attached else arguments.table
+            given["source"] = looked_up(arguments, arguments.source, is_attached=False)
         k = 5 if arguments.k is None else arguments.k
         return facts_of_table(con, table, flat(arguments.quasi), k, shown=arguments.table, **given)

@@ -6,13 +6,14 @@ import argparse
 import json
 
 import sqlanon
-from sqlanon.cli.commands.arguments import add_database, add_quasi, attach, attached, flat
+from sqlanon.cli.commands.arguments import add_database, add_quasi, add_reading, attach, attached, flat, looked_up
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("source", help="a csv or parquet file, or a table of --db")
     add_database(parser, "the database that has the table; opened read-only")
+    add_reading(parser)
     add_quasi(parser)
     parser.add_argument(
         "--population", metavar="SOURCE", help="everybody who might be in the table, generalized in the same way"
@@ -24,8 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     with sqlanon.connect() as con:
         source, population = arguments.source, arguments.population
-        if attach(con, arguments, [arguments.source], "risk"):
-            source, population = attached(source), population and attached(population)
+        is_attached = attach(con, arguments, [arguments.source], "risk")
+        source = looked_up(arguments, source, is_attached)
+        if is_attached and population:
+            population = attached(population)
         found = sqlanon.risk(con, source, flat(arguments.quasi), population=population, entity=arguments.entity)
     if arguments.json:
         print(json.dumps(found))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from sqlanon.cli.commands.arguments import READING, add_reading
 from sqlanon.errors import SqlanonError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("file", nargs="*", help="DuckDB databases, and csv, tsv or parquet files")
+    add_reading(parser, "how csv and tsv files are read")
     parser.add_argument(
         "--out",
         type=Path,
@@ -36,4 +38,5 @@ def run(arguments: argparse.Namespace) -> None:
         port=arguments.port,
         is_demo=arguments.demo,
         opens_browser=not arguments.no_browser,
+        reading={option: value for option in READING if (value := getattr(arguments, option)) is not None},
     )

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from sqlanon.studio import charts, telling
 from sqlanon.studio.copying import Copies
 from sqlanon.studio.draft import Draft
-from sqlanon.studio.facade import SqlanonError
+from sqlanon.studio.facade import SqlanonError, required_text
 from sqlanon.studio.gate import BusyError
 from sqlanon.studio.looking import Profile
 from sqlanon.studio.state import Desk, Studio
@@ -45,6 +45,7 @@ _templates.globals |= {
     "steps": STEPS,
     "roles": telling.ROLES,
     "one_in": telling.one_in,
+    "required": lambda asked: "–" if asked is None else required_text(asked),
     "version": __version__,
 }
 

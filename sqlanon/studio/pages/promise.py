@@ -28,7 +28,7 @@ def change(ask: Ask) -> Response:
     profile = ask.profile()
     ask.draft(profile)
     try:
-        changed = _draft(ask)
+        changed = _draft(ask, profile)
         draft = ask.desk.change(changed)
         if draft.quasi:
             draft.policy(ask.desk.prefix)
@@ -46,7 +46,7 @@ def start(ask: Ask) -> Response:
     profile = ask.profile()
     ask.draft(profile)
     try:
-        draft = ask.desk.change(_draft(ask))
+        draft = ask.desk.change(_draft(ask, profile))
         draft.policy(ask.desk.prefix)
     except SqlanonError as problem:
         return _page(ask, profile, ask.draft(profile), str(problem))
@@ -141,15 +141,21 @@ def _said(ask: Ask, profile: Profile, draft: Draft) -> dict[str, Any]:
     }
 
 
-def _draft(ask: Ask) -> Callable[[Draft], Draft]:
+def _required(ask: Ask, profile: Profile, model: str) -> dict[str, float]:
+    """What the form requires of each column: its fields are called l-3 and t-3 by the column's number."""
+    given = {column.name: ask.text(f"{model}-{column.number}") for column in profile.columns}
+    return {column: number_of(text) for column, text in given.items() if text}
+
+
+def _draft(ask: Ask, profile: Profile) -> Callable[[Draft], Draft]:
     """What the form changes in a draft."""
     k = ask.text("k_other") if ask.text("k") == "other" else ask.text("k")
     if not k.isascii() or not k.isdigit() or not 2 <= int(k) <= 1_000_000:
         raise SqlanonError("k must be a whole number of 2 or more.")
-    l_asked, t_asked = (number_of(text) if (text := ask.text(field)) else None for field in ("l", "t"))
-    if l_asked is not None and l_asked < 1:
+    l_asked, t_asked = _required(ask, profile, "l"), _required(ask, profile, "t")
+    if any(value < 1 for value in l_asked.values()):
         raise SqlanonError("l must be 1 or more; 2 means that no value has more than half of a class.")
-    if t_asked is not None and not 0 <= t_asked <= 1:
+    if not all(0 <= value <= 1 for value in t_asked.values()):
         raise SqlanonError("t must be a number from 0 to 1; 0.2 is a common choice.")
     share = number_of(ask.text("suppression")) if ask.text("suppression") else 0
     if not 0 <= share <= 50:
@@ -160,8 +166,9 @@ def _draft(ask: Ask) -> Callable[[Draft], Draft]:
         return replace(
             draft,
             k=int(k),
-            l=l_asked,
-            t=t_asked,
+            l={column: value for column, value in l_asked.items() if column in draft.sensitive},
+            t={column: value for column, value in t_asked.items() if column in draft.sensitive},
+            is_separate=bool(ask.text("separate")) and len(draft.sensitive) > 1 and bool(l_asked or t_asked),
             max_suppression=share / 100 if share else None,
             is_snapped=bool(ask.text("snapped")),
             effort=effort if effort in EFFORTS else "balanced",

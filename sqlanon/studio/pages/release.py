@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 
 import sqlanon
 from sqlanon.studio import runs
@@ -16,6 +17,7 @@ from sqlanon.studio.facade import MAX_UNIQUE, SqlanonError, release_places
 from sqlanon.studio.files import PUBLISHED
 from sqlanon.studio.pages.common import Ask, NotFoundError, copies, redirect, render
 from sqlanon.studio.runs import Result, Wanted
+from sqlanon.studio.security import SANDBOX
 
 FRESH = 30
 """Seconds for which the ledger's comparison with the sources is shown again."""
@@ -32,7 +34,7 @@ def ledger(ask: Ask) -> Response:
 
 
 def store(ask: Ask) -> Response:
-    """Make the release in its database, as a view or a table."""
+    """Put the release into its database: the rows of the run as a table, or a view that is made there."""
     found, name = _asked(ask), ask.text("name")
     kind = "view" if ask.text("kind") == "view" else "table"
     if not name or len(name) > 100:
@@ -42,7 +44,7 @@ def store(ask: Ask) -> Response:
         return _page(ask, {"action": "store", "said": said, "fields": {"name": name, "kind": kind}})
     wanted = Wanted(name, kind, bool(ask.text("confirm")))
     source, prefix = ask.source, ask.desk.prefix
-    return _begin(ask, "Store", lambda job: _done(ask, runs.store(job, source, found.draft, prefix, wanted).name))
+    return _begin(ask, "Store", lambda job: _done(ask, runs.store(job, source, found, prefix, wanted).name))
 
 
 def publish(ask: Ask) -> Response:
@@ -131,11 +133,23 @@ def audit(ask: Ask) -> Response:
 
 def download(ask: Ask) -> Response:
     """A file that this studio has written."""
+    path = _written(ask)
+    return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+
+
+def show_report(ask: Ask) -> Response:
+    """A report that this studio has written, as a page that can do nothing but be read."""
+    path = _written(ask)
+    if path.suffix.lower() != ".html":
+        raise NotFoundError("Only reports are shown here.")
+    return HTMLResponse(path.read_bytes(), headers={"content-security-policy": SANDBOX})
+
+
+def _written(ask: Ask) -> Path:
     path = ask.studio.published.get(ask.path["file"])
     if path is None or not path.is_file():
         raise NotFoundError("This studio has not written such a file.")
-    ask.studio.folder.inside(path)
-    return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+    return ask.studio.folder.inside(path)
 
 
 def _page(ask: Ask, confirm: dict[str, Any] | None = None) -> Response:
