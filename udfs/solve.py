@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sqlanon.udfs.after import blind, blocks
+from sqlanon.udfs.after.form import form
 from sqlanon.udfs.after.limits import limited
 from sqlanon.udfs.after.refine import refine
-from sqlanon.udfs.after.repair import repair, spread
+from sqlanon.udfs.after.repair import spread
 from sqlanon.udfs.after.suppress import settle, suppress
 from sqlanon.udfs.after.trim import trim
 from sqlanon.udfs.evaluate.centers import information_distortion
@@ -125,28 +126,10 @@ def solve_block(
     may_go = request.max_suppression
     if method.suppresses:
         parameters["max_suppression"] = may_go
-    is_plain = not problem.models or problem.l is not None
-    if problem.sensitive is None or method.is_diverse:
-        groups = method.cluster(problem, k, rng, progress, **parameters)
-    elif method.is_l_diverse and is_plain:
-        groups = method.cluster(_renumbered(problem, rng), k, rng, progress, **parameters)
-    elif method.sees_sensitive(parameters):
-        groups = method.cluster(replace(problem, models=()), k, rng, progress, **parameters)
-    else:
-        merged, place = problem.merged()
-        groups = spread(method.cluster(merged, k, rng, progress, **parameters), place, problem.counts, rng)
-    groups = repair(problem, groups, progress)
+    groups = form(method, parameters, problem, k, rng, progress)
     if may_go and not method.suppresses:
         groups = suppress(problem, groups, k, may_go, progress)
     return refine(problem, groups, k, rng, progress) if request.refine else groups
-
-
-def _renumbered(problem: Problem, rng: np.random.Generator) -> Problem:
-    """The problem with the values of each sensitive column numbered at random: methods that deal values to groups in
-    turn go by their numbers, and frequency l by how often a value occurs."""
-    assert problem.sensitive is not None
-    columns = [rng.permutation(int(codes.max(initial=0)) + 1)[codes] for codes in problem.sensitive.T]
-    return replace(problem, sensitive=np.column_stack(columns))
 
 
 def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:

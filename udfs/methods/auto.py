@@ -22,6 +22,8 @@ import numpy as np
 
 from sqlanon.udfs.after import repair
 from sqlanon.udfs.after.refine import refine
+from sqlanon.udfs.exchange.deal import deal
+from sqlanon.udfs.exchange.starts import starts as others
 from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
 from sqlanon.udfs.methods import peel
 from sqlanon.udfs.problem import Groups, Problem
@@ -80,14 +82,15 @@ def cluster(
         for measure, part in zip(measures, pairwise(parts), strict=True)
     ]
     if problem.models:
-        starts = _repaired(problem, k, rng, partial(progress, THOUSANDTHS // 4, THOUSANDTHS), fewer, starts)
+        pause = partial(progress, THOUSANDTHS // 4, THOUSANDTHS)
+        starts = _repaired(problem, k, rng, pause, fewer, starts, objective)
     groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
-    return refine(
+    found = refine(
         problem,
         groups,
         k,
@@ -99,12 +102,20 @@ def cluster(
         objective=objective,
         clock=clock,
     )
+    return deal(problem, found, rng) if problem.models and objective not in costs.PRIVATE else found
 
 
 def _repaired(
-    problem: Problem, k: int, rng: np.random.Generator, pause: Callable[[], None], steps: int, starts: list[Groups]
+    problem: Problem,
+    k: int,
+    rng: np.random.Generator,
+    pause: Callable[[], None],
+    steps: int,
+    starts: list[Groups],
+    objective: str,
 ) -> list[Groups]:
-    """The starts as groups that keep all models. One more is blind to them: it is nearer where they ask for little."""
+    """The starts as groups that keep all models, and those of other methods. One more peel is blind to models: it is
+    nearer where they ask for little."""
 
     def hold(done: int, total: int, **facts: float) -> None:
         pause()
@@ -113,7 +124,8 @@ def _repaired(
         merged, place = problem.merged()
         blind = peel.cluster(merged, k, rng, hold, steps=steps)
         starts = [*starts, repair.spread(blind, place, problem.counts, rng)]
-    return [repair.repair(problem, start, hold) for start in starts]
+    found = [repair.repair(problem, start, hold) for start in starts]
+    return found + others(problem, k, rng, hold, objective)
 
 
 METHOD = Method(
