@@ -100,6 +100,8 @@ __all__ = ["__version__", *sorted(_MODULES)]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "spark":  # a package, which needs an extra
+        return import_module("sqlanon.spark")
     if name not in _MODULES:
         raise AttributeError(f"module 'sqlanon' has no attribute '{name}'")
     globals()[name] = getattr(import_module(f"sqlanon.{_MODULES[name]}"), name)

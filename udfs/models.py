@@ -387,7 +387,7 @@ def promise(
         if column == problem.entity:
             continue
         distance = distances[column] if distances else "equal"
-        size = distance.leaves if isinstance(distance, Tree) else 0
+        size = distance.leaves if isinstance(distance, Tree) else 0 if shares is None else len(shares[column])
         held = np.bincount(codes, weights=problem.counts, minlength=size)
         shown = columns[column] if columns else f"sensitive column {column + 1}"
         for option, given in asked.items():

@@ -8,6 +8,24 @@ from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import literal, render
 
 
+def nearly_unique(column: str) -> str:
+    """What is said of a kept column that identifies people."""
+    return (
+        f"Kept column '{column}' is nearly unique, so it identifies people. Leave it out, "
+        f"or name it in {option_name('unsafe_keep')} if that is meant."
+    )
+
+
+def nobody(column: str) -> str:
+    """What is said of an entity that some rows lack."""
+    return f"Entity '{column}' is NULL in some rows, so they cannot be counted: leave them out."
+
+
+def too_few(k: int, people: str, rows: int | str) -> str:
+    """What is said of a source, or population, that has fewer than k rows."""
+    return f"k is {k}, but the {people} has only {rows} rows: ask for a smaller k."
+
+
 def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> str:
     """Each condition counts what is wrong and says it in words."""
     source, policy, kept, trees = reading.source, reading.policy, columns.kept, columns.trees
@@ -23,15 +41,12 @@ def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> st
     for column in source.resolve_names(policy.keep):
         distinct = f"{kept[column]}_distinct"
         uniques.append(f"count(distinct {kept[column]}) as {distinct}")
-        message = literal(
-            f"Kept column '{column}' is nearly unique, so it identifies people. Leave it out, "
-            f"or name it in {option_name('unsafe_keep')} if that is meant."
-        )
+        message = literal(nearly_unique(column))
         conditions.append(f"when 2 * {distinct} > total then {message}")
     if policy.entity is not None:
         (column,) = source.resolve_names([policy.entity])
         uniques.append(f"count(*) - count({kept[column]}) as nobody")
-        message = literal(f"Entity '{column}' is NULL in some rows, so they cannot be counted: leave them out.")
+        message = literal(nobody(column))
         conditions.append(f"when nobody > 0 then {message}")
     if policy.kind.prints_exact:
         (column,) = source.resolve_names(policy.sensitive)

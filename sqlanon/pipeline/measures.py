@@ -47,7 +47,7 @@ def measurement(
     )
     queries = {
         "labels": [f"select * exclude (lo, hi) from {known(a)}" for a in attributes],
-        "leaves": [_leaves_sql(a) for a in attributes],
+        "leaves": [leaves_sql(a) for a in attributes],
         "information": [_information_sql(a, value, values[value]) for a in attributes for value in values],
         "others": [f"select 'kl_divergence' as measure, divergence as value from ({divergence})"],
     }
@@ -67,7 +67,7 @@ def measurement(
     return [
         *measured_encoding(reading, kept, held),
         *box_ctes(reading, release, kept, tolerance, represent, tuple(values)),
-        *(Cte(part, "\nunion all\n".join(queries[part]) or _empty(part)) for part in PARTS),
+        *(Cte(part, "\nunion all\n".join(queries[part]) or empty_sql(part)) for part in PARTS),
     ]
 
 
@@ -84,11 +84,13 @@ def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: s
     )
 
 
-def _empty(part: str) -> str:
+def empty_sql(part: str) -> str:
+    """The query for a part of which nothing is known."""
     return f"select {', '.join(f'null as {column}' for column in _EMPTY[part].split(', '))} where false"
 
 
-def _leaves_sql(attribute: Attribute) -> str:
+def leaves_sql(attribute: Attribute) -> str:
+    """The query with a row per level at which leaves of an attribute stand."""
     kind = "values" if attribute.is_range else "nodes"
     fragments = {"column": literal(attribute.column), "counts": counts(attribute), "nodes": attribute.nodes}
     return render(f"steps/measure/leaves_{kind}.sql", **fragments)

@@ -41,7 +41,7 @@ def box_ctes(
     recognized. A label that means nothing is an error, unless the source has changed since.
     """
     attributes = reading.attributes
-    columns = [*(f"{_label(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
+    columns = [*(f"{label_sql(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
     known = attributes if represent == "closure" else ()
     printed = [Cte("printed", f"select {', '.join(columns)} from {release}")]
     if tolerance is Tolerance.LACKING:
@@ -49,7 +49,7 @@ def box_ctes(
     is_older = tolerance is Tolerance.OLDER
     return [
         *printed,
-        *(cte for attribute in known for cte in _attribute_ctes(attribute, reading.source, is_older)),
+        *(cte for attribute in known for cte in attribute_ctes(attribute, reading.source, is_older)),
         Cte("boxes", _boxes_sql(known, label_names(attributes), is_suppressed_sql(attributes)), materialized=True),
     ]
 
@@ -82,7 +82,8 @@ def counts(attribute: Attribute) -> str:
     return f"counts_{attribute.number}"
 
 
-def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> list[Cte]:
+def attribute_ctes(attribute: Attribute, source: Source, is_older: bool = False) -> list[Cte]:
+    """The steps with the rows of the source for each rank, and with the released labels and what each loses."""
     fragments = {"domain": attribute.domain, "key": attribute.key(f"tuples.{attribute.value}")}
     unknown = (
         f"Column '{attribute.column}' has labels that are not a value, range or node of '{source.shown}': "
@@ -103,7 +104,7 @@ def _attribute_ctes(attribute: Attribute, source: Source, is_older: bool) -> lis
     ]
 
 
-def _label(attribute: Attribute, represent: str) -> str:
+def label_sql(attribute: Attribute, represent: str = "closure") -> str:
     """What is released, as text: a pair of typed columns is the range that it stands for."""
     first = name(attribute.output[0])
     if represent == "center" and attribute.is_range:

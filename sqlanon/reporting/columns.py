@@ -84,10 +84,18 @@ def column_of(
     ((rows_held, printed, nodes),) = run(
         con, with_ctes(ctes, render("steps/report/column.sql", **asked, labels=labels))
     )
-    rows_held, printed, nodes = rows_held or [], printed or [], nodes or []
+    return column_from(attribute, (rows_held or [], printed or [], nodes or []), least, release is not None)
+
+
+def column_from(
+    attribute: Attribute, counted: tuple[list[Any], list[Any], list[Any]], least: int, has_release: bool = True
+) -> Column:
+    """What became of an attribute, from the rows of its ranks, of its labels, and its nodes, as
+    sql/steps/report/column.sql lists them."""
+    rows_held, printed, nodes = counted
     rows = sum(label["rows"] for label in printed)
     loss = unchanged = None
-    if release is not None and rows:
+    if has_release and rows:
         loss = sum(label["rows"] * label["ncp"] for label in printed) / rows
         unchanged = sum(label["rows"] for label in printed if not label["is_modified"]) / rows
     is_range = attribute.is_range

@@ -34,11 +34,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish a policy's release to this new file")
     add_publishing(parser)
     add_key_file(parser)
+    group = parser.add_argument_group(
+        "on Spark", "a policy file, with sqlanon[spark] installed here and on the workers"
+    )
+    group.add_argument("--spark", metavar="URL", help="run on this Spark: sc://host:15002, or local[2]")
+    group.add_argument("--source", help="the table, or folder of Parquet files, to anonymize (default: the file's)")
+    group.add_argument("--target", help="the new table, or folder, that the release is written to (default: its name)")
+    group.add_argument("--staging", metavar="FOLDER", help="where steps are kept (default: next to the target)")
+    group.add_argument("--staging-table", metavar="SCHEMA", help="the same, as tables of a schema")
+
+
+SPARK = ("source", "target", "staging", "staging_table")
+"""What goes with --spark."""
+
+
+def _run_on_spark(arguments: argparse.Namespace) -> None:
+    """Run a policy file on Spark."""
+    if arguments.file.suffix.lower() != ".toml":
+        raise PolicyError("--spark is for a policy file, policy.toml")
+    for option in ("db", "output"):
+        if getattr(arguments, option) is not None:
+            raise PolicyError(f"--spark writes to --target, not to --{option}")
+    job = Job.from_toml(arguments.file)
+    source, target = arguments.source or job.source, arguments.target or job.name
+    if source is None or target is None:
+        raise PolicyError("--spark needs a --source and a --target, or a policy file that has source and name")
+    import sqlanon.spark
+
+    release = sqlanon.spark.run_policy(
+        sqlanon.spark.session_of(arguments.spark),
+        job,
+        source,
+        target,
+        staging=arguments.staging,
+        staging_table=arguments.staging_table,
+        key=sqlanon.read_key(arguments.key_file) if arguments.key_file is not None else None,
+        replace=arguments.replace,
+    )
+    print(json.dumps(release.as_dict() | {"target": target}) if arguments.json else f"wrote {target}: {release!r}")
 
 
 def run(arguments: argparse.Namespace) -> None:
     if not arguments.file.is_file():
         raise CatalogError(f"There is no file '{arguments.file}'")
+    if arguments.spark is not None:
+        _run_on_spark(arguments)
+        return
+    if given := [option for option in SPARK if getattr(arguments, option) is not None]:
+        raise PolicyError(f"--{given[0].replace('_', '-')} goes with --spark")
     output: Path | None = arguments.output
     if arguments.file.suffix.lower() != ".toml":
         if output is not None:

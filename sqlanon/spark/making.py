@@ -1,0 +1,250 @@
+"""Making a release on Spark: read, encode, cut, cluster, refine, assign, write, prove, measure; or nothing at all."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql import functions as F
+
+from sqlanon.engine.instances import key_named
+from sqlanon.errors import BrokenPromiseError, DataError
+from sqlanon.keys import key_of_token
+from sqlanon.pipeline.printing import releasing
+from sqlanon.pipeline.promises import classes_of
+from sqlanon.pipeline.proof import Proof
+from sqlanon.policy.policy import Policy
+from sqlanon.privacy.proof import entity_of
+from sqlanon.releases.identifiers import SAMPLE
+from sqlanon.spark import assigning
+from sqlanon.spark.asking import Asked, asked_of
+from sqlanon.spark.cutting import Blocks, by_block, cut, leaves, with_block
+from sqlanon.spark.desk import Desk, desk_of
+from sqlanon.spark.encoding import Encoding, encode, named, needed, staged_columns, task_of
+from sqlanon.spark.failures import in_our_words
+from sqlanon.spark.measuring import measure
+from sqlanon.spark.proving import prove
+from sqlanon.spark.release import RELEASED, SparkRelease
+from sqlanon.spark.staging import Staging, staging_of
+from sqlanon.spark.workers import Task, cluster_block, columns_of, refine_block
+from sqlanon.statements.connection import connect
+from sqlanon.udfs import legality
+from sqlanon.udfs.problem import LEFT_OUT, SUPPRESSED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def anonymize(
+    df: DataFrame,
+    quasi: Any = None,
+    k: int | None = None,
+    *,
+    policy: Policy | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    define: Mapping[str, Mapping[str, Any]] | None = None,
+    staging: str | None = None,
+    staging_table: str | None = None,
+    key: bytes | None = None,
+    **options: Any,
+) -> SparkRelease:
+    """Anonymize a Spark DataFrame and return the verified release, whose `df` reads the rows that were written.
+
+    The policy is given as options, as in `sqlanon.anonymize`, or as a Policy. `hierarchies` maps a column to how its
+    hierarchy is made, with the options of `create_hierarchy` ({"prefix": True}, {"csv": "zip.csv"}), to the name of one
+    in `define`, or to None. Steps are kept in `staging`, a folder that driver and workers reach, or as tables in the
+    schema `staging_table`; all but the release's are removed afterwards, and all if it fails. `key` is for
+    `pseudonymize`. The same seed gives the same groups, however the rows are partitioned.
+    """
+    asked = asked_of(policy, {"quasi": quasi, "k": k, **options}, hierarchies, define)
+    place = staging_of(df.sparkSession, staging, staging_table)
+    named(df, asked.policy)
+
+    def made() -> SparkRelease:
+        with ExitStack() as stack:
+            return Making(df, asked, place, stack).make(key)
+
+    try:
+        return in_our_words("making the release", made)
+    except BaseException:
+        with suppress(Exception):  # what cannot be removed now must not hide why
+            place.drop()
+        raise
+
+
+@dataclass(frozen=True)
+class Made:
+    """The groups: a row for each tuple and group, with labels. `is_split` says that a tuple's may come in parts."""
+
+    entries: DataFrame
+    is_split: bool
+
+
+@dataclass(frozen=True)
+class Making:
+    """One release in the making."""
+
+    df: DataFrame
+    asked: Asked
+    staging: Staging
+    stack: ExitStack
+
+    @property
+    def policy(self) -> Policy:
+        """What the release is asked to be."""
+        return self.asked.policy
+
+    def make(self, key: bytes | None) -> SparkRelease:
+        """All steps, one after another."""
+        read = needed(self.df, self.policy, self._key(key))
+        zone = str(self.df.sparkSession.conf.get("spark.sql.session.timeZone"))
+        first = read.limit(SAMPLE).toArrow()
+        desk = self.stack.enter_context(desk_of(self.policy, self.asked.define, first, zone))
+        desk.refuse_identifiers()
+        releasing(desk.reading, desk.columns)  # refuses two columns of one name
+        staged = self.staging.keep(read.select(*staged_columns(read, desk)), "source")
+        encoding = encode(staged, desk)
+        kept = list(desk.columns.kept.values())
+        rows = encoding.rows_of(staged, kept)
+        counted = rows.groupBy(*encoding.ids).agg(F.count(F.lit(1)).alias("rows"))
+        tuples = self.staging.keep(counted, "tuples")
+        count = _complete(tuples, encoding)
+        task = task_of(desk, encoding, tuples, count, self._seed())
+        made = self._cluster(tuples, task, cut(tuples, task, count))
+        made = self._settled(made, task)
+        salt = secrets.token_hex(32)
+        whole = self._assign(made, rows, encoding, desk, salt)
+        return self._prove(whole, encoding, tuples, task, desk, read, zone, salt)
+
+    def _key(self, key: bytes | None) -> bytes | None:
+        """The key of pseudonyms: this one, or the environment's."""
+        if not self.policy.pseudonymize:
+            return None
+        with connect() as connection, key_named(connection.duckdb, True, key) as token:
+            assert token is not None
+            return key_of_token(token)
+
+    def _seed(self) -> int:
+        """The seed of all random numbers: a secret one where none is given and groups may depend on sensitive values."""
+        if self.policy.seed is None and self.policy.sees_sensitive:
+            return secrets.randbits(62)
+        return self.policy.seed or 0
+
+    def _cluster(self, tuples: DataFrame, task: Task, blocks: Blocks) -> Made:
+        """The groups of every block, refined across the seams of blocks."""
+        is_whole = blocks.count == 1
+        placed = by_block(with_block(tuples, task, blocks.rule, "block"), blocks.count, "block")
+        work = cluster_block(task, blocks.other, is_whole)
+        found = placed.groupBy("block").applyInArrow(work, columns_of(task, blocks.other is None))
+        entries = self.staging.keep(found, "entries")
+        _refuse_failed(entries)
+        if blocks.other is None:
+            return Made(entries, is_split=False)
+        parts = len(leaves(blocks.other))
+        inner = by_block(entries.where(f"grp > {SUPPRESSED}"), parts, "part2")
+        refined = inner.groupBy("part2").applyInArrow(refine_block(task), columns_of(task, True))
+        given_up = entries.where(f"grp = {SUPPRESSED}").withColumn("part", F.lit(-1).cast("bigint"))
+        for number, book in enumerate(task.books, 1):
+            for name in (f"lo{number}", f"hi{number}") if book.is_pair else (f"p{number}",):
+                empty = F.lit(None).cast("bigint") if book.is_pair else F.lit("*")
+                given_up = given_up.withColumn(name, empty)
+        both = self.staging.keep(refined.unionByName(given_up.select(*refined.columns)), "refined")
+        _refuse_failed(both)
+        return Made(both, is_split=True)
+
+    def _settled(self, made: Made, task: Task) -> Made:
+        """Suppressed rows that cannot be released as a class of their own are left out."""
+        if self.policy.max_suppression is None:
+            return made
+        codes = list(task.codes)
+        gone = made.entries.where(f"grp = {SUPPRESSED}")
+        counted = (
+            gone.groupBy(*codes).agg(F.sum("rows").alias("rows")) if codes else gone.agg(F.sum("rows").alias("rows"))
+        )
+        table = counted.toArrow()
+        rows = np.array([count or 0 for count in table["rows"].to_pylist()], dtype=np.int64)
+        if not rows.sum():
+            return made
+        problem = task.problem(np.zeros((len(rows), len(task.books)), dtype=np.int64), rows, table)
+        every = np.arange(len(rows))
+        is_legal = legality.are_legal(problem, every, np.zeros_like(every), rows).all() if problem.models else True
+        if rows.sum() >= self.policy.k and is_legal:
+            return made
+        left = F.when(F.col("grp") == SUPPRESSED, F.lit(LEFT_OUT)).otherwise(F.col("grp"))
+        return replace(made, entries=made.entries.withColumn("grp", left))
+
+    def _assign(self, made: Made, rows: DataFrame, encoding: Encoding, desk: Desk, salt: str) -> DataFrame:
+        """The rows of the release, with what is hidden of each."""
+        labels = [
+            name
+            for number, book in enumerate(encoding.books, 1)
+            for name in ((f"lo{number}", f"hi{number}") if book.is_pair else (f"p{number}",))
+        ]
+        kept = list(desk.columns.kept.values())
+        entries = assigning.dealt(made.entries, encoding, labels, made.is_split)
+        found = assigning.assign(rows, entries, encoding, kept, labels, salt)
+        return assigning.outputs(assigning.with_pairs(found, desk, encoding), desk, self.df.columns, with_hidden=True)
+
+    def _prove(
+        self,
+        whole: DataFrame,
+        encoding: Encoding,
+        tuples: DataFrame,
+        task: Task,
+        desk: Desk,
+        read: DataFrame,
+        zone: str,
+        salt: str,
+    ) -> SparkRelease:
+        """Write the rows, read them back, and prove and measure what was read."""
+        hidden = desk.columns.hidden
+        printed, sensitive = desk.reading.released, desk.reading.sensitive
+        proof: Proof | None = None
+        if hidden:
+            whole = self.staging.keep(whole, "whole")
+            proof = prove(whole, classes_of(self.policy, printed, desk.columns.entity), self.policy, desk, sensitive)
+            whole = whole.drop(*hidden)
+        order = assigning.order_column(whole.columns)
+        released = self.staging.keep(assigning.shuffled(whole, encoding.rows, salt), RELEASED).drop(order)
+        entity = entity_of(released.columns, self.policy)
+        again = prove(released, classes_of(self.policy, printed, entity), self.policy, desk, sensitive)
+        proof = proof or again
+        left_out = encoding.rows - again.rows
+        if again.rows != proof.rows or left_out < 0 or (left_out and not self.policy.may_drop):
+            raise BrokenPromiseError(f"{again.rows:,} rows would be released of {encoding.rows:,}: nothing is released")
+        if self.policy.may_drop:
+            proof = replace(proof, left_out=left_out)
+        measured = measure(released, tuples, task, desk, left_out)
+        self.staging.drop("source", "tuples", "entries", "refined", "whole")
+        return SparkRelease(
+            df=released,
+            policy=self.policy,
+            proof=proof,
+            printed=printed,
+            measured=measured,
+            staging=self.staging,
+            define=self.asked.define,
+            empty=read.limit(0).toArrow(),
+            zone=zone,
+            rows=encoding.rows,
+        )
+
+
+def _complete(tuples: DataFrame, encoding: Encoding) -> int:
+    """How many tuples there are; an error if not every row of the source is in one of them."""
+    lost = [F.sum(F.col(name).isNull().cast("int")).alias(f"lost_{name}") for name in encoding.ids]
+    found = tuples.agg(F.count(F.lit(1)).alias("tuples"), F.sum("rows").alias("rows"), *lost).collect()[0].asDict()
+    if found["rows"] != encoding.rows or any(found[f"lost_{name}"] for name in encoding.ids):
+        raise DataError("Some values of the source are not found again, such as NaN: replace them, for example by NULL")
+    return int(found["tuples"])
+
+
+def _refuse_failed(entries: DataFrame) -> None:
+    """Raise what a worker said."""
+    said = entries.agg(F.min("error").alias("error")).collect()[0]["error"]
+    if said is not None:
+        raise DataError(said)

@@ -1,0 +1,160 @@
+"""A release on Spark: what does not change it, how rows are dealt, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from people import people
+
+import sqlanon
+from sqlanon.errors import PolicyError
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # pyspark's own
+
+PLAIN: dict[str, Any] = {
+    "quasi": ["age", "zip", "sex"],
+    "k": 5,
+    "hierarchies": {"zip": {"prefix": True}},
+    "sensitive": ["illness"],
+    "effort": "fast",
+    "seed": 7,
+}
+
+
+def rows_of(table: pa.Table) -> Counter[str]:
+    return Counter(map(str, table.to_pylist()))
+
+
+def test_the_same_seed_gives_the_same_release_whatever_the_partitions(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The salt is secret and not the seed's, so that it is held here; order and number of partitions are not."""
+    from sqlanon.spark import making
+
+    monkeypatch.setattr(making.secrets, "token_hex", lambda length: "5a" * length)
+    table = people(400)
+    shuffled = table.take(pa.array(np.random.default_rng(1).permutation(table.num_rows)))
+    options = PLAIN | {"block_size": 150, "keep": ["ward"]}
+    first = spark.release(spark.frame(table).coalesce(1), **options)
+    second = spark.release(spark.frame(shuffled).repartition(7), **options)
+    assert rows_of(first.rows) == rows_of(second.rows)
+    assert first.rows.to_pylist() == second.rows.to_pylist()  # the order is the salt's, too
+
+
+def test_the_order_of_the_source_is_gone_and_another_one_each_time(spark: Any) -> None:
+    table = pa.table({"age": [n // 40 for n in range(200)], "day": list(range(200)), "sex": ["f", "m"] * 100})
+    made = [
+        spark.release(table, quasi=["age", "sex"], k=5, unsafe_keep=["day"]).rows["day"].to_pylist() for _ in range(2)
+    ]
+    assert sorted(made[0]) == sorted(made[1]) == list(range(200))
+    assert made[0] != made[1]
+    assert made[0] != list(range(200))
+
+
+def test_a_tuple_that_many_groups_share_is_dealt_in_buckets_and_by_chance(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the people are alike. mdav makes groups of about k, so that most groups have some of them."""
+    from sqlanon.spark import assigning
+
+    monkeypatch.setattr(assigning, "BUCKET", 30)
+    monkeypatch.setattr(assigning, "STRETCH", 16)
+    rng = np.random.default_rng(0)
+    age = [50] * 400 + rng.integers(20, 80, 200).tolist()
+    illness = ["flu", "none"] * 300
+    table = pa.table({"age": age, "zip": [str(n % 7) for n in range(600)], "illness": illness, "n": list(range(600))})
+    options = {"quasi": ["age", "zip"], "k": 5, "method": "kmember", "sensitive": ["illness"], "unsafe_keep": ["n"]}
+    made = spark.release(table, **options, hierarchies={"zip": {"prefix": True}})
+    assert sorted(made.rows["n"].to_pylist()) == list(range(600))
+    classes: dict[tuple[Any, ...], Counter[str]] = {}
+    for row in made.rows.to_pylist():
+        classes.setdefault((row["age"], row["zip"]), Counter())[row["illness"]] += 1
+    alike = [counts for counts in classes.values() if len(counts) == 1 and counts.total() > 10]
+    assert not alike  # dealt in the order of the values, large classes would have one of them
+
+
+def test_hot_tuples_are_dealt_exactly_once(spark: Any) -> None:
+    """The steps of dealing alone: three groups share a tuple of 10,000 rows that are all alike but one."""
+    from sqlanon.spark import assigning
+    from sqlanon.spark.encoding import Encoding
+
+    rows = spark.frame(pa.table({"key1": [7] * 10_000 + [8] * 3, "c1": ["x"] * 9_999 + ["y"] + ["z"] * 3}))
+    entries = spark.frame(
+        pa.table(
+            {
+                "key1": [7, 7, 7, 8],
+                "grp": [0, 1, 2, 3],
+                "rows": [9_000, 990, 10, 3],
+                "first": [0, 0, 990, 0],
+                "part": [0, 1, 1, 1],
+                "p1": ["a", "b", "c", "d"],
+            }
+        )
+    )
+    encoding = Encoding((), (), {"key1": ((1, 9),)}, (), {}, None, 10_003)
+    dealt = assigning.dealt(entries, encoding, ["p1"], is_split=True)
+    found = assigning.assign(rows, dealt, encoding, ["c1"], ["p1"], "salt").toArrow()
+    assert Counter(found["p1"].to_pylist()) == {"a": 9_000, "b": 990, "c": 10, "d": 3}
+    assert Counter(found["c1"].to_pylist()) == {"x": 9_999, "y": 1, "z": 3}
+
+
+def test_pseudonyms_are_those_of_duckdb(spark: Any, duck: Any) -> None:
+    key = bytes(range(32))
+    options = {"quasi": ["age", "sex"], "k": 5, "pseudonymize": ["patient"], "key": key, "effort": "fast"}
+    ours, theirs = spark.release(people(200), **options), duck.release(people(200), **options)
+    assert Counter(ours.rows["patient"].to_pylist()) == Counter(theirs.rows["patient"].to_pylist())
+
+
+def test_pseudonyms_need_a_key(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SQLANON_KEY", raising=False)
+    with pytest.raises(PolicyError, match="needs a key"):
+        spark.make(people(50), quasi=["age"], k=5, pseudonymize=["patient"])
+
+
+def test_report_policy_and_staging_tables(session: Any, tmp_path: Path) -> None:
+    import sqlanon.spark
+
+    session.sql(f"create database sqlanon_staging location '{tmp_path}/tables'").collect()
+    made = sqlanon.spark.anonymize(session.createDataFrame(people(200)), **PLAIN, l=2, staging_table="sqlanon_staging")
+    page = made.report(tmp_path / "report.html", author="A. Smith").read_text(encoding="utf-8")
+    assert "at least" in page
+    assert "A. Smith" in page
+    assert sqlanon.Policy.of(made.policy.options()) == made.policy
+    assert "hierarchies" in made.policy.toml()
+    assert set(made.metrics()) >= {"gcp", "lm", "precision", "dm", "average_class_size", "cm"}
+    names = [row["tableName"] for row in session.sql("show tables in sqlanon_staging").collect()]
+    assert len(names) == 1
+    made.discard()
+    assert not session.sql("show tables in sqlanon_staging").collect()
+    assert not list((tmp_path / "tables").rglob("*.parquet"))
+    session.sql("drop database sqlanon_staging").collect()
+
+
+def test_measures_are_those_of_duckdb(spark: Any) -> None:
+    """On the same released rows, so that nothing but the measuring can differ."""
+    table = people(300)
+    made = spark.make(table, **PLAIN | {"max_suppression": 0.03})
+    with sqlanon.connect() as con:
+        con.duckdb.register("given", table)
+        con.duckdb.register("released", made.df.toArrow())
+        con.execute("create table source as from given; create table public as from released")
+        sqlanon.create_hierarchy(con, "zip", prefix=True)
+        asked = "anon.measure('public', 'source', quasi := ['age', 'zip', 'sex'], sensitive := ['illness'], k := 5)"
+        rows = con.sql(f"select measure, value from {asked} where value is not null").fetchall()
+    theirs = dict(rows)
+    for measure, value in made.metrics().items():
+        assert value == pytest.approx(theirs[measure]), measure
+    made.discard()
+
+
+def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sqlanon.spark
+
+    monkeypatch.setattr(sqlanon.spark, "find_spec", lambda module: None)
+    with pytest.raises(sqlanon.SqlanonError, match=r"pip install 'sqlanon\[spark\]'"):
+        _ = sqlanon.spark.anonymize
