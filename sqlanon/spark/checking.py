@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlanon.errors import PolicyError, option_name
-from sqlanon.pipeline.models import asked_of
+from sqlanon.pipeline.models import asked_of, required_of
 from sqlanon.pipeline.promises import equal_rows
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.checking import Check
@@ -68,4 +68,5 @@ def _counted(rows: DataFrame, k: int, policy: Policy, desk: Desk) -> Check:
             value = reached(rows, view, promise, asked, one, desk) if count else None
             found.setdefault(asked.name, {})[one.column] = value
         linked_k = linked(rows, promise.printed, entity) if entity is not None and count else None
-    return Check(int(count or 0), classes, smallest, k, violations, found, policy.models, linked_k, policy.linked)
+    asked_by = required_of(policy, desk.reading.sensitive)
+    return Check(int(count or 0), classes, smallest, k, violations, found, asked_by, linked_k, policy.linked)

@@ -144,7 +144,7 @@ class SparkRelease:
             for column, reached in by_column.items():
                 sql = check_model(shown, shown, self.printed, model, sensitive[column], policy, entity)
                 is_measured = policy.entity is not None and entity is None and MODELS[model].counts_people
-                asked = None if is_measured else policy.models.get(model)
+                asked = None if is_measured else policy.required(model, column)
                 proofs.append(Verified(model, column, reached, asked, True, sql))
         return tuple(proofs)
 

@@ -59,8 +59,9 @@ class Strata:
         costs = self.costs([rows, *(half for offer in offers for half in offer)])
         both = costs[1::2] + costs[2::2]
         for best in np.argsort(both, kind="stable").tolist():
-            if both[best] < costs[0] - GAIN and self.are_legal(*offers[best]):
-                return offers[best]
+            one, other = offers[best]
+            if both[best] < costs[0] - GAIN and self.are_legal(one, other):
+                return one, other
         return None
 
     def _offers(self, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
