@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -45,10 +47,19 @@ except ResourceError as problem:
 """
 
 
+@lru_cache
+def database(rows: int) -> bytes:
+    """A file with this many people and a release of them."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "people.duckdb"
+        with sqlanon.connect(path) as con:
+            con.execute(PEOPLE.format(rows))
+            sqlanon.anonymize(con, "people", QUASI, 5, name="old", **OPTIONS)
+        return path.read_bytes()
+
+
 def made(path: Path, rows: int) -> Path:
-    with sqlanon.connect(path) as con:
-        con.execute(PEOPLE.format(rows))
-        sqlanon.anonymize(con, "people", QUASI, 5, name="old", **OPTIONS)
+    path.write_bytes(database(rows))
     return path
 
 
