@@ -129,7 +129,7 @@ class Making:
             return key_of_token(token)
 
     def _seed(self) -> int:
-        """The seed of all random numbers: a secret one where none is given and groups may depend on sensitive values."""
+        """The seed of all random numbers: a secret one where none is given and groups may depend on values."""
         if self.policy.seed is None and self.policy.sees_sensitive:
             return secrets.randbits(62)
         return self.policy.seed or 0
