@@ -61,17 +61,22 @@ def warn_of_homogeneous(
         look = f". To see them: {look}" if release is not None else ""
         look = f"{look}. To prevent this: {option('l', 2)}"
         ((classes, rows),) = catalog.run(homogeneous_sql(table, promise.printed, column))
-        if classes:
-            log.warning(
-                "No l or t is set for sensitive column '%s': in %s of %s classes (%s of %s rows) "
-                "everyone has the same value%s",
-                column,
-                f"{classes:,}",
-                f"{proof.classes:,}",
-                f"{rows:,}",
-                f"{proof.rows:,}",
-                look,
-            )
+        say_homogeneous(column, classes, rows, proof, look)
+
+
+def say_homogeneous(column: str, classes: int, rows: int, proof: Proof, look: str) -> None:
+    """Warn of classes in which everybody has the same value, if there are any."""
+    if classes:
+        log.warning(
+            "No l or t is set for sensitive column '%s': in %s of %s classes (%s of %s rows) "
+            "everyone has the same value%s",
+            column,
+            f"{classes:,}",
+            f"{proof.classes:,}",
+            f"{rows:,}",
+            f"{proof.rows:,}",
+            look,
+        )
 
 
 def with_sensitive(table: str, sensitive_table: str | None, policy: Policy) -> str:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 from sqlanon import wording
 from sqlanon.pipeline.metrics import rounded
 from sqlanon.releases.release import Release
+
+
+class Lost(Protocol):
+    """What knows how much each of its columns lost, and why."""
+
+    @property
+    def losses(self) -> Mapping[str, float]:
+        """What each column lost, the most first."""
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """Why some of them lost so much."""
+
 
 TABLE = "border-collapse: collapse; text-align: left"
 MOST = 4
@@ -105,7 +118,7 @@ def summary(release: Release) -> str:
     return f"verified on {wording.plural(proof.rows, 'released row')}: {classes}{lost}{kept}"
 
 
-def where_lost(release: Release) -> str:
+def where_lost(release: Lost) -> str:
     """``: zip 100.0% (text without hierarchy), cost 62.0%, age 9.0%``: the columns that lost most."""
     lost = [(column, loss) for column, loss in release.losses.items() if loss > 0]
     if not lost:

@@ -94,7 +94,8 @@ class Coded:
 
     def frame(self, spark: Any) -> DataFrame:
         """The numbers as a DataFrame, to be joined."""
-        schema = T.StructType([T.StructField(f"v_{self.number}", self.kind), T.StructField(self.number, T.LongType())])
+        kind = T.StringType() if isinstance(self.kind, T.StringType) else self.kind  # whatever its collation
+        schema = T.StructType([T.StructField(f"v_{self.number}", kind), T.StructField(self.number, T.LongType())])
         table = pa.table({f"v_{self.number}": self.values, self.number: pa.array(self.numbers, pa.int64())})
         return spark.createDataFrame(table, schema=schema)
 

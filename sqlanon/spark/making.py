@@ -19,6 +19,7 @@ from sqlanon.pipeline.promises import classes_of
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.proof import entity_of
+from sqlanon.releases.explaining import notes_of
 from sqlanon.releases.identifiers import SAMPLE
 from sqlanon.spark import assigning
 from sqlanon.spark.asking import Asked, asked_of
@@ -27,7 +28,7 @@ from sqlanon.spark.desk import Desk, desk_of
 from sqlanon.spark.encoding import Encoding, encode, named, needed, staged_columns, task_of
 from sqlanon.spark.failures import in_our_words
 from sqlanon.spark.measuring import measure
-from sqlanon.spark.proving import prove
+from sqlanon.spark.proving import prove, warn_of_homogeneous
 from sqlanon.spark.release import RELEASED, SparkRelease
 from sqlanon.spark.staging import Staging, staging_of
 from sqlanon.spark.workers import Task, cluster_block, columns_of, refine_block
@@ -129,7 +130,7 @@ class Making:
             return key_of_token(token)
 
     def _seed(self) -> int:
-        """The seed of all random numbers: secret where none is given and groups may depend on sensitive values."""
+        """The seed of all random numbers: a secret one where none is given and groups may depend on values."""
         if self.policy.seed is None and self.policy.sees_sensitive:
             return secrets.randbits(62)
         return self.policy.seed or 0
@@ -218,6 +219,8 @@ class Making:
             raise BrokenPromiseError(f"{again.rows:,} rows would be released of {encoding.rows:,}: nothing is released")
         if self.policy.may_drop:
             proof = replace(proof, left_out=left_out)
+        if not self.policy.models:
+            warn_of_homogeneous(released, printed, [one.column for one in sensitive], proof)
         measured = measure(released, tuples, task, desk, left_out)
         self.staging.drop("source", "tuples", "entries", "refined", "whole")
         return SparkRelease(
@@ -231,6 +234,7 @@ class Making:
             empty=read.limit(0).toArrow(),
             zone=zone,
             rows=encoding.rows,
+            notes=notes_of(desk.reading),
         )
 
 

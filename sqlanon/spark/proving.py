@@ -12,11 +12,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from sqlglot import exp
 
-from sqlanon.errors import BrokenPromiseError
-from sqlanon.pipeline.models import Asked, Sensitive, asked_of
+from sqlanon.errors import BrokenPromiseError, option
+from sqlanon.pipeline.models import Asked, Sensitive, asked_of, homogeneous_sql
 from sqlanon.pipeline.promises import TIED, Promise
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
+from sqlanon.privacy.proof import say_homogeneous
 from sqlanon.spark.encoding import Coded, column, comparable
 from sqlanon.spark.workers import reached as reached_by
 from sqlanon.sqltext import fresh_name
@@ -86,6 +87,14 @@ def prove(frame: DataFrame, promise: Promise, policy: Policy, desk: Desk, sensit
                 raise BrokenPromiseError(f"{before}{found:g}{after.format(one.column)}")
             models.setdefault(asked.name, {})[one.column] = found
     return Proof(promise.kind.property, int(smallest), int(classes), int(rows), models, linked_k=linked_k)
+
+
+def warn_of_homogeneous(frame: DataFrame, printed: Sequence[str], sensitive: Sequence[str], proof: Proof) -> None:
+    """Say how many people's sensitive values can be read off, where nothing was asked to prevent it."""
+    with viewed(frame) as view:
+        for one in sensitive:
+            classes, rows = one_row(frame, homogeneous_sql(view, printed, one))
+            say_homogeneous(one, int(classes), int(rows), proof, f". To prevent this: {option('l', 2)}")
 
 
 def reached(

@@ -15,6 +15,7 @@ from sqlanon.policy.kinds import ENTITIES, HOMOGENEOUS
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.check_sql import Verified, check_k, check_model
 from sqlanon.privacy.proof import entity_of
+from sqlanon.reporting.displays import where_lost
 from sqlanon.reporting.facts import Facts
 from sqlanon.reporting.page import require_writable, write
 from sqlanon.reporting.signing import Paper
@@ -54,6 +55,8 @@ class SparkRelease:
     zone: str = field(repr=False)
     rows: int = 0
     """How many rows the source had."""
+    notes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Why some columns lost so much, as far as that was seen when the release was made."""
 
     def verify(self) -> Proof:
         """Prove what is released again, now; raises BrokenPromiseError if the rows no longer keep the promise."""
@@ -156,7 +159,7 @@ class SparkRelease:
     def __repr__(self) -> str:
         proof, lost = self.proof, self.measured.measures.get("gcp")
         classes = wording.plural(proof.classes, "class", "classes")
-        loss = "" if lost is None else f"; information loss {lost:.1%} (GCP)"
+        loss = "" if lost is None else f"; information loss {lost:.1%} (GCP){where_lost(self)}"
         return f"release on Spark: k = {proof.k} in {classes}, {wording.plural(proof.rows, 'row')}{loss}"
 
 

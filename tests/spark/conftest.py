@@ -98,7 +98,7 @@ def session() -> Iterator[Any]:
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
     }
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master("local[2,3]")  # a task that fails is tried again
     for setting, value in settings.items():
         builder = builder.config(setting, value)
     found = builder.getOrCreate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,71 @@ def test_measures_are_those_of_duckdb(spark: Any) -> None:
     for measure, value in made.metrics().items():
         assert value == pytest.approx(theirs[measure]), measure
     made.discard()
+
+
+def test_a_source_that_never_reads_the_same_is_read_once(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    changing = spark.frame(people(300)).withColumn("age", (F.rand() * 50).cast("int"))
+    made = spark.release(changing, quasi=["age", "sex"], k=5, sensitive=["illness"])
+    assert made.rows.num_rows == made.proof.rows == 300
+    assert made.proof.k >= 5
+
+
+def test_homogeneous_classes_are_warned_of_as_by_duckdb(
+    spark: Any, duck: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"quasi": ["age", "sex"], "k": 3, "sensitive": ["smoker"], "effort": "fast", "seed": 1}
+    for engine in (spark, duck):
+        engine.release(people(200), **options)
+    said = (record.getMessage() for record in caplog.records if "same value" in record.getMessage())
+    ours, theirs = (re.sub(r"in \d+ of|\(\d+ of", "some of", message) for message in said)
+    assert ours == theirs  # but for how many: rows that groups share are dealt at random
+
+
+def test_a_worker_that_is_killed_changes_nothing(
+    spark: Any, is_sail: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if is_sail:
+        pytest.skip("Sail's workers are threads of its server")
+    from sqlanon.spark import making
+
+    monkeypatch.setattr(making.secrets, "token_hex", lambda length: "5a" * length)
+    options = PLAIN | {"block_size": 150, "keep": ["ward"]}
+    expected = spark.release(people(400), **options).rows
+    mark, found = str(tmp_path / "killed"), making.cluster_block
+
+    def dying(*arguments: Any) -> Any:
+        work = found(*arguments)
+
+        def once(table: Any) -> Any:
+            import os
+
+            try:
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return work(table)
+            return os._exit(1)
+
+        return once
+
+    monkeypatch.setattr(making, "cluster_block", dying)
+    assert spark.release(people(400), **options).rows.to_pylist() == expected.to_pylist()
+    assert Path(mark).exists()
+
+
+def test_text_is_compared_by_its_bytes_whatever_the_collation(spark: Any, is_sail: bool) -> None:
+    if is_sail:
+        pytest.skip("Sail has no collations")
+    import sqlanon.spark
+
+    folded = spark.frame(pa.table({"sex": ["f", "F"] * 20, "age": [1, 2, 3, 4] * 10})).selectExpr(
+        "collate(sex, 'UTF8_LCASE') as sex", "age"
+    )
+    assert folded.groupBy("sex").count().count() == 1
+    assert sqlanon.spark.check(folded, ["sex"], k=21).k == 20
+    made = spark.release(folded, quasi=["sex", "age"], k=5)
+    assert set(made.rows["sex"].to_pylist()) == {"f", "F"}
 
 
 def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
