@@ -279,7 +279,7 @@ def _ends(view: Covering) -> list[Attack]:
         if not attribute.is_range:
             continue
         people = np.bincount(view.ranks[:, j].clip(0), minlength=int(hi[:, j].max()) + 1)
-        is_exact = view.has_ends[first, j] & (lo[:, j] < hi[:, j]) & (not attribute.is_snapped)
+        is_exact = view.has_ends[first, j] & (lo[:, j] < hi[:, j])
         ends = np.concatenate([lo[is_exact, j], hi[is_exact, j]])
         alone = int(np.count_nonzero(people[ends] == 1))
         shown = len(ends) or 1

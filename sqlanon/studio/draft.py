@@ -85,7 +85,7 @@ class Draft:
         if not self.sensitive:
             asked |= {"l": None, "t": None}
         found |= {option: value for option, value in asked.items() if value is not None}
-        found |= {"ranges": "snapped"} if self.is_snapped else {}
+        found |= {"ranges": "snapped" if self.is_snapped else "text"}
         found |= {"effort": self.effort} if self.effort != "balanced" else {}
         found |= {"seed": self.seed} if self.seed else {}
         found |= self.rest
