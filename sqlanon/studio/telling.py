@@ -39,6 +39,7 @@ ATTACKS = {
     "row_order": "Match rows by their order",
     "ends_of_ranges": "Read a person's own value off the end of a range",
     "intersection": "Combine this release with another one",
+    "versions": "Put all versions together that were ever released",
     "minimality": "Conclude from how the method merges classes",
 }
 MENDS = {
