@@ -41,6 +41,12 @@ BEYOND = ("UHUGEINT", "BIGNUM", "VARINT")
 """Whole numbers that HUGEINT may not hold."""
 
 
+def is_fine(type_name: str) -> bool:
+    """Does nearly everybody have a value of their own in a column of this type, as in timestamps and amounts?"""
+    family = known_family(type_name)
+    return family in (FLOAT, TIMESTAMP) or (family is DECIMAL and not type_name.endswith(",0)"))
+
+
 def distance_sql(type_name: str, value: str, origin: str) -> str:
     """How far a value lies above the column's smallest one, the origin: exact where its place on the line, a double,
     may not be. Floats and dates are doubles as they are."""

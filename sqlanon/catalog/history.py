@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from sqlanon.catalog.catalog import Catalog
@@ -58,6 +59,14 @@ def is_published(catalog: Catalog, key: str) -> bool:
             f"and {_PUBLISHED.format(schema=catalog.schema)}",
             [key],
         )
+    )
+
+
+def published_before(catalog: Catalog) -> list[tuple[str, int, str, datetime]]:
+    """The published releases that were dropped or replaced: their names, k, sources, and when they ended."""
+    return catalog.run(
+        f"select release, k, source, ended_at from {catalog.schema}.release_history "
+        "where was_published order by ended_at"
     )
 
 

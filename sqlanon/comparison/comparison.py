@@ -12,7 +12,7 @@ from sqlanon.comparison.cells import Cell
 from sqlanon.drawing import theme
 from sqlanon.engine.session import Session
 from sqlanon.errors import PolicyError, SqlanonError, not_one_of
-from sqlanon.pipeline.metrics import is_lower_better
+from sqlanon.pipeline.metrics import is_lower_better, leaving
 from sqlanon.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Comparison:
             "source": self.source,
             "rows": self.rows,
             "metrics": list(self.metrics),
-            "cells": [asdict(cell) for k in self.ks for cell in self.ranked(k)],
+            "cells": leaving([asdict(cell) for k in self.ks for cell in self.ranked(k)]),
         }
 
     def shown(self, cell: Cell) -> list[str]:

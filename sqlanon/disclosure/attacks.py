@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.places import key_of
 from sqlanon.catalog.releases import stored_releases
 from sqlanon.disclosure.attacked import Attack, Attacks, verdict_of
 from sqlanon.disclosure.counting import centered, correlation, revealed
@@ -31,6 +32,7 @@ from sqlanon.privacy.covering import Codes, Covering, Floats, Printed, coded, le
 from sqlanon.privacy.verdict import next_step, publishing
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release, open_release
+from sqlanon.releases.versions import versions_together
 
 SIGMAS = 3.89
 """Chance alone goes this far once in 10,000 times."""
@@ -67,6 +69,7 @@ def attack(
                 Attack(**each.told, verdict=verdict_of(each.got, each.promise, each.is_open))
                 for each in known_rows(view)
             ),
+            *_versions(catalog, release if source is None else None, view),
             *(_with_other(catalog, view, other) for other in _others(raw, named, view.target, others)),
             *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
             *([_dealing(catalog, view)] if view.policy.models else []),
@@ -282,7 +285,7 @@ def _ends(view: Covering) -> list[Attack]:
         if not attribute.is_range:
             continue
         people = np.bincount(view.ranks[:, j].clip(0), minlength=int(hi[:, j].max()) + 1)
-        is_exact = view.has_ends[first, j] & (lo[:, j] < hi[:, j]) & (not attribute.is_snapped)
+        is_exact = view.has_ends[first, j] & (lo[:, j] < hi[:, j])
         ends = np.concatenate([lo[is_exact, j], hi[is_exact, j]])
         alone = int(np.count_nonzero(people[ends] == 1))
         shown = len(ends) or 1
@@ -291,6 +294,27 @@ def _ends(view: Covering) -> list[Attack]:
         verdict = verdict_of(alone / shown, None, alone > 0)
         found.append(Attack("ends_of_ranges", attribute.column, tried, alone / shown, chance, None, verdict))
     return found
+
+
+def _versions(catalog: Catalog, release: Any, view: Covering) -> list[Attack]:
+    """Whoever kept every version of a refreshed view: the people whom somebody cannot be told from in any of them."""
+    name = release if isinstance(release, str) else getattr(release, "name", None)
+    stored = stored_releases(catalog, key_of(catalog, name)[2]) if name is not None else []
+    found = versions_together(catalog, stored[0]) if stored else None
+    if found is None or not found.rows:
+        return []
+    promise, chance = 1 / view.policy.k, 1 / max(found.people, 1)
+    tried = f"{found.versions} versions put together, with the class of each of {found.people:,} people in all of them"
+    tried += f"; {found.below:,} people have fewer than k"
+    attacks = [
+        Attack("versions", None, tried, 1 / found.rows, chance, promise, verdict_of(1 / found.rows, promise, True))
+    ]
+    none = 0.0 if _promised(view.policy)[1] > 1 else None
+    for column, values in found.values.items():
+        sure = 1.0 if values == 1 else 0.0
+        said = f"the fewest values that all versions leave to somebody: {values:,}"
+        attacks.append(Attack("versions", column, said, sure, None, none, verdict_of(sure, none, values == 1)))
+    return attacks
 
 
 def _with_other(catalog: Catalog, view: Covering, other: Printed) -> Attack:

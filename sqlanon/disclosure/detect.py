@@ -129,7 +129,7 @@ class Detection:
             keep=tuple(self.columns_as("keep")),
             entity=self.entity,
             l=self.l if self.entity is None else None,
-            ranges="snapped" if self.fine else "text",
+            ranges="snapped" if self.fine else "auto",
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -60,6 +60,7 @@ def repairs(broken: set[str]) -> str:
         ("row_order",): "put its rows into a random order, as publishing a release does",
         ("intersection",): f"give out one of the releases only, or make it again with {option('strict')}",
         ("linked_rows", "linked_values"): f"make it again with {option('linked')}",
+        ("versions",): "make it again under another name for other readers, and stop refreshing it",
         ("dealing",): f"make it again with {option('forming', 'blind')} and without a seed",
     }
     return listed([mend for attacks, mend in mends.items() if broken & set(attacks)], "and")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlanon.errors import PolicyError, call, in_words, not_one_of, option
-from sqlanon.families import BEYOND, DATE, TIMESTAMP, TypeFamily, distance_sql, type_family
+from sqlanon.families import BEYOND, DATE, TIMESTAMP, TypeFamily, distance_sql, is_fine, type_family
 from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
 from sqlanon.pipeline import cells
@@ -19,6 +19,8 @@ from sqlanon.sqltext import Cte, fold, literal, name, render
 MOST = 100
 """How many quasi-identifiers a release may have: planning the joins of more takes DuckDB minutes, and of some
 300 it refuses."""
+WITHIN = 0.02
+"""How far apart the values of a cell are to a core, as a share of what they are: it keeps equal values together."""
 Guard = tuple[str, str, str]
 """An aggregate over the encoded tuples, the comparison that makes it a problem, and the message as SQL text."""
 
@@ -37,6 +39,8 @@ class Attribute:
     weight: float = 1.0
     as_columns: bool = False
     is_snapped: bool = False
+    may_be_tight: bool = False
+    """May values be released as they are, although it is snapped? Ours are where all rows of a class share one."""
     width: Width | None = None
     limits: tuple[int | None, int | None] | None = None
     """The finest and the coarsest level that may be released, each if there is one."""
@@ -142,7 +146,10 @@ class Attribute:
                 position=self.family.position,
                 distance=distance_sql(self.type, "value", "origin"),
             )
-            if self.is_range:
+            if self.is_range and self.is_snapped:
+                within = str(WITHIN) if self.may_be_tight else "0"
+                nodes = render("steps/encode/nodes_cells.sql", **fragments, cells=self._cells_sql, within=within)
+            elif self.is_range:
                 nodes = render("steps/encode/nodes_values.sql", **fragments)
             else:
                 levels = rule.levels_sql(self.domain, self.family)
@@ -165,14 +172,19 @@ class Attribute:
         """What is released for each range that a group covers."""
         fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
         if self.is_range and self.is_snapped:
-            drawn = cells.cells_sql(self.domain, self.family, self.width)
             ends = {"separator": literal(self.family.separator), "closing": literal(cells.closing(self.family))}
-            return render("steps/print/labels_cells.sql", **fragments, **ends, cells=drawn)
+            alone = {"is_alone": "spans.lo = spans.hi" if self.may_be_tight else "false"}
+            return render("steps/print/labels_cells.sql", **fragments, **ends, **alone, cells=self._cells_sql)
         if self.is_range:
             return render("steps/print/labels_values.sql", **fragments, separator=literal(self.family.separator))
         if self.limits is not None and self.limits[0]:
             fragments["nodes"] = f"(from {self.nodes} where level >= {self.limits[0]})"
         return render("steps/print/labels_nodes.sql", **fragments)
+
+    @property
+    def _cells_sql(self) -> str:
+        """The query that gives each value the ends of its cell."""
+        return cells.cells_sql(self.domain, self.family, self.width)
 
     def guards(self, table: str) -> list[Guard]:
         """What must not be found in its values."""
@@ -224,6 +236,8 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
                 f"cast it to HUGEINT in the source query, or give it a hierarchy"
             )
         width = policy.grid.get(asked)
+        is_meant = width is not None or is_fine(source.types[column])
+        is_auto = policy.ranges == "auto" and policy.represent == "closure" and is_meant
         if width is not None:
             if hierarchy is not None or not family.is_ordered:
                 reason = "is released as labels of its hierarchy" if hierarchy else f"holds {family.name}"
@@ -241,7 +255,8 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
                 stored=hierarchies,
                 weight=float(policy.weights.get(asked, 1.0)),
                 as_columns=policy.ranges == "columns" and policy.represent == "closure",
-                is_snapped=policy.ranges == "snapped",
+                is_snapped=policy.ranges == "snapped" or is_auto,
+                may_be_tight=is_auto and is_fine(source.types[column]),
                 width=width,
                 limits=None if limit is None or hierarchy is None else _levels(column, family, hierarchy, limit),
             )

@@ -83,7 +83,7 @@ PLANNED = (
         "sqlanon_measure",
         "A row is one measure of any table t against its source: the labels of t are read, whatever tool made it.",
         {"t": None, "source": "null", "quasi": "null", "k": "5"}
-        | {"sensitive": "null", "hierarchies": "null", "weights": "null", "ranges": "'text'"}
+        | {"sensitive": "null", "hierarchies": "null", "weights": "null", "ranges": "'auto'"}
         | _MEASURED_BY,
     ),
     Planned(
@@ -99,7 +99,7 @@ PLANNED = (
         "The least number of people of a population that a class of t covers: t is a k-map for every k up "
         "to it. The labels of t are read, and the raw values of the population. With a source, its values are known "
         "too, and its rows count as people. NULL for an empty table.",
-        {"t": None, "quasi": None, "population": None, "source": "null", "hierarchies": "null", "ranges": "'text'"},
+        {"t": None, "quasi": None, "population": None, "source": "null", "hierarchies": "null", "ranges": "'auto'"},
         answer="case when classes > 0 then smallest end",
     ),
     Planned(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
+from typing import Any
 
 from sqlanon.sqltext import literal
 from sqlanon.udfs.method import Parameter
@@ -158,4 +161,14 @@ def described_sql() -> str:
 
 def rounded(value: float | None) -> float | None:
     """A loss as it leaves the database: three digits, from which nobody's value can be computed."""
-    return value if value is None or value == int(value) else float(f"{value:.3g}")
+    is_plain = value is None or not isfinite(value) or value == int(value)
+    return value if is_plain else float(f"{value:.3g}")
+
+
+def leaving(told: Any) -> Any:
+    """Facts for JSON as they leave the database: every number in them with three digits, counts as they are."""
+    if isinstance(told, float):
+        return rounded(told)
+    if isinstance(told, Mapping):
+        return {key: leaving(value) for key, value in told.items()}
+    return [leaving(value) for value in told] if isinstance(told, list | tuple) else told

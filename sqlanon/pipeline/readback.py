@@ -128,8 +128,20 @@ def _labels_sql(attribute: Attribute, is_older: bool) -> str:
     }
     if not attribute.is_range:
         return render("steps/readback/read_nodes.sql", **fragments)
-    if attribute.is_snapped:
-        return _cells_sql(attribute, fragments)
+    if not attribute.is_snapped:
+        return _values_sql(attribute, fragments, is_older)
+    drawn = _cells_sql(attribute, fragments)
+    if not attribute.may_be_tight:
+        return drawn
+    # Cells of what is continuous end in a parenthesis, ranges whose ends are values in a bracket.
+    tight = _values_sql(attribute, fragments, is_older)
+    return (
+        f"select * from ({drawn}) where label like '%)'\nunion all by name\n"
+        f"select * from ({tight}) where label is null or label not like '%)'"
+    )
+
+
+def _values_sql(attribute: Attribute, fragments: Mapping[str, str], is_older: bool) -> str:
     end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
     return render(
         "steps/readback/read_values.sql",

@@ -6,7 +6,7 @@ from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import DISTANCES, MODELS
 
-RANGES = ("text", "columns", "snapped")
+RANGES = ("auto", "text", "columns", "snapped")
 REPRESENTATIONS = ("closure", "center")
 ROW_WEIGHT_COLUMN = "row_weight"
 ROLES = ("quasi", "sensitive", "keep", "unsafe_keep", "pseudonymize")

@@ -84,8 +84,10 @@ class Policy:
     weights: column → weight in the distances and losses (default 1).
     pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.
     ranges: 'text' releases numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
-        with ends on a grid, which show no person's value.
-    grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped'.
+        with ends on a grid, which show no person's value. 'auto' releases decimals, floats and timestamps as 'snapped'
+        does, and whole numbers and dates as 'text' does.
+    grid: column → width of the grid's cells, for dates days or 'month', 'year' and so on; with ranges = 'snapped' or
+        'auto', by which a column with a width is snapped, whatever its type.
     limits: column → {'finest': ..., 'coarsest': ...}, or one value for a fixed level: the levels of its hierarchy (0 is
         the value itself) that may be released, or for numbers without one the widths of intervals, for dates 'month',
         'year' and so on. Rows that cannot keep them are suppressed within max_suppression, or an error says which
@@ -144,7 +146,7 @@ class Policy:
     pseudonymize: tuple[str, ...] = ()
     hierarchies: Mapping[str, str | None] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
-    ranges: str = "text"
+    ranges: str = "auto"
     grid: Mapping[str, Width] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
     represent: str = "closure"

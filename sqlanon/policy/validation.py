@@ -158,7 +158,7 @@ def check_method(policy: Policy) -> None:
             raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as {option('l', 2)}")
         if others := [model for model in policy.models if model != "l"]:
             raise PolicyError(f"{method.name} enforces l and no other model. Leave out {', '.join(others)}")
-        if policy.ranges != "text":
+        if policy.ranges != "auto":
             raise PolicyError(f"ranges does not apply to {method.name}, which releases values unchanged")
     elif not method.is_homogeneous and policy.sees_sensitive:
         raise PolicyError(
@@ -207,7 +207,9 @@ def refuse_two_roles(policy: Policy) -> None:
 def grid_of(policy: Policy) -> dict[str, Width]:
     if policy.ranges == "snapped" and policy.represent == "center":
         raise PolicyError(f"{option('ranges', 'snapped')} cannot be combined with {option('represent', 'center')}")
-    if policy.grid and policy.ranges != "snapped":
+    if policy.grid and policy.represent == "center":
+        raise PolicyError(f"grid cannot be combined with {option('represent', 'center')}")
+    if policy.grid and policy.ranges not in ("snapped", "auto"):
         raise PolicyError(f"grid needs {option('ranges', 'snapped')}")
     return {column: width_of(column, width) for column, width in per_column(policy, "grid", policy.grid).items()}
 

@@ -104,6 +104,8 @@ def _printed(policy: Policy) -> str:
             "other value."
         )
     return {
+        "auto": "Decimals, floats and timestamps without a hierarchy are released as ranges on a grid, which show no "
+        "person's value; whole numbers and dates as ranges whose ends are real values.",
         "text": "Numbers and dates without a hierarchy are released as ranges whose ends are real values.",
         "columns": "Numbers and dates without a hierarchy are released as two columns, the smallest and the largest "
         "value.",

@@ -101,8 +101,7 @@ class Covering:
             source_with_ranks=with_domains("source", self.attributes),
         )
         ends = [
-            f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}, "
-            f"{known(a)}.label is distinct from '*' as has_ends{a.number}"
+            f"{known(a)}.lo as {a.lo}, {known(a)}.hi as {a.hi}, {_shows_ends(a)} as has_ends{a.number}"
             for a in self.attributes
         ]
         rows = render(
@@ -161,6 +160,14 @@ class Covering:
     def rows_of_people(self) -> Floats:
         """For each person, how many rows cover them."""
         return self.candidates(np.zeros(len(self.lo), dtype=np.int64), 1)[:, 0]
+
+
+def _shows_ends(attribute: Attribute) -> str:
+    """Are the ends of a released range values of people? Those of a cell are not."""
+    label = f"{known(attribute)}.label"
+    if not attribute.is_snapped:
+        return f"{label} is distinct from '*'"
+    return f"coalesce({label} like '[%]', false)" if attribute.may_be_tight else "false"
 
 
 def table(rows: Codes, columns: Codes, height: int, width: int, weights: Floats | None = None) -> Floats:

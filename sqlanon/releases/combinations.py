@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.history import is_published
+from sqlanon.catalog.history import is_published, published_before
 from sqlanon.catalog.places import is_still_there
 from sqlanon.catalog.releases import Stored, stored_releases
 from sqlanon.engine.frames import FRAME
@@ -25,9 +26,10 @@ from sqlanon.errors import BrokenPromiseError, SqlanonError, call, option
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
+from sqlanon.policy.policy import Policy
 from sqlanon.privacy.covering import Covering, Printed, left_of
 from sqlanon.releases.versions import versions_together
-from sqlanon.sqltext import answer_sql
+from sqlanon.sqltext import answer_sql, fold
 from sqlanon.sqltext import name as quoted
 
 log = logging.getLogger("sqlanon")
@@ -68,6 +70,11 @@ class Audit:
         """Does every combination leave everybody among k?"""
         return not any(found.is_broken for found in self.combinations)
 
+    @property
+    def is_tried(self) -> bool:
+        """Could every combination be tried?"""
+        return all(found.verdict != "not tried" for found in self.combinations)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"source": self.source, "holds": self.holds, "combinations": [asdict(c) for c in self.combinations]}
@@ -97,11 +104,16 @@ TYPES = {
 }
 
 
-def audit(con: Any, source: str, *, hint: str = "") -> Audit:
+def audit(
+    con: Any, source: str, *, files: Mapping[str, Sequence[str]] | None = None, strict: bool = False, hint: str = ""
+) -> Audit:
     """Put all stored releases that read a table together, in pairs and all, and say what is left of k.
 
-    `source` is a table's name or the query that releases were made from. `hint` is added to the error where there is no
-    such table.
+    `source` is a table's name or the query that releases were made from. `files` are releases that are stored
+    elsewhere, each with its quasi-identifiers; their other columns that the source has too are taken for kept ones.
+    Published releases that were dropped or replaced are named, but cannot be tried: their values were not kept. With
+    `strict`, a combination that is broken or could not be tried raises BrokenPromiseError. `hint` is added to the error
+    where there is no such table.
     """
     raw = unwrap(con)
     with translate_errors():
@@ -112,11 +124,42 @@ def audit(con: Any, source: str, *, hint: str = "") -> Audit:
         for stored in _readers(catalog, source):
             asked[stored.name] = stored.policy.k
             coverings[stored.name] = _covering(catalog, _printed(catalog, stored, source))
+        for file, quasi in (files or {}).items():
+            coverings[file] = _covering(catalog, _elsewhere(catalog, file, quasi, source))
+            asked[file] = max(asked.values(), default=2)
         sets: list[tuple[str, ...]] = list(itertools.combinations(coverings, 2))
         if len(coverings) > 2:
             sets.append(tuple(coverings))
         own = tuple(found for stored in _readers(catalog, source) if (found := _versions(catalog, stored)) is not None)
-        return Audit(source, own + tuple(_combined(names, coverings, asked) for names in sets))
+        gone = _gone(catalog, source, coverings, asked)
+        audited = Audit(source, (*own, *(_combined(names, coverings, asked) for names in sets), *gone))
+    if strict and not (audited.holds and audited.is_tried):
+        failed = [one for one in audited.combinations if one.verdict != "holds"]
+        listed = "; ".join(f"{' + '.join(one.releases)}: {one.verdict}" for one in failed)
+        raise BrokenPromiseError(f"Releases of '{source}' put together: {listed}")
+    return audited
+
+
+def _elsewhere(catalog: Catalog, file: str, quasi: Sequence[str], source: str) -> Printed:
+    """A release that is stored elsewhere, as a table to try."""
+    there, known = resolve(catalog.con, file), resolve(catalog.con, source)
+    named = set(map(fold, quasi))
+    shared = [column for column in known.columns if fold(column) in set(map(fold, there.columns)) - named]
+    policy = Policy.of({"quasi": list(quasi), "unsafe_keep": shared})
+    return Printed(there.relation, file, source, policy, Tolerance.OLDER)
+
+
+def _gone(
+    catalog: Catalog, source: str, coverings: Mapping[str, Covering | str], asked: Mapping[str, int]
+) -> Iterator[Combination]:
+    """Published releases that are gone, with each that is there: somebody still has the file."""
+    tables = _tables(catalog, source)
+    for name, k, made_from, ended in published_before(catalog):
+        if not tables & _tables(catalog, made_from):
+            continue
+        note = f"'{name}' was published and is gone since {ended:%Y-%m-%d}; its values were not kept. Name its file"
+        for other in coverings:
+            yield Combination((other, name), min(k, asked[other]), None, 0, 0, {}, "not tried", note)
 
 
 def _versions(catalog: Catalog, stored: Stored) -> Combination | None:
@@ -220,7 +263,7 @@ def _covering(
 ) -> Covering | str:
     """The release as an attacker sees it, or why it cannot be tried."""
     try:
-        resolve(catalog.con, target.relation)
+        resolve(catalog.con, f"from {target.relation}")
         return Covering(catalog, target, reading, held)
     except SqlanonError as problem:
         return str(problem)

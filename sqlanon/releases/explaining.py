@@ -15,6 +15,7 @@ from sqlanon.engine.frames import registered
 from sqlanon.engine.session import keep_steps, translate_errors
 from sqlanon.errors import CatalogError, option
 from sqlanon.pipeline.encode import Columns, Held, comma, encoding, measured_encoding
+from sqlanon.pipeline.metrics import leaving, rounded
 from sqlanon.pipeline.plan import request_of
 from sqlanon.pipeline.readback import Tolerance, box_ctes, is_suppressed_sql, known, with_ranks
 from sqlanon.pipeline.reading import Reading
@@ -66,7 +67,7 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         reasons = [asdict(reason) | {"gained": reason.gained} for reason in self.reasons]
-        return {"release": self.release, "loss": self.loss, "reasons": reasons}
+        return {"release": self.release, "loss": rounded(self.loss), "reasons": leaving(reasons)}
 
     def sql(self) -> str:
         """A query that answers with a row per reason."""

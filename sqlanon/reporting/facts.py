@@ -18,7 +18,7 @@ from sqlanon.engine.session import Session, keep_steps, run, translate_errors, u
 from sqlanon.errors import CatalogError, option
 from sqlanon.hierarchies.hierarchy import Hierarchies
 from sqlanon.pipeline.encode import measured_encoding
-from sqlanon.pipeline.metrics import rounded
+from sqlanon.pipeline.metrics import leaving, rounded
 from sqlanon.pipeline.models import Asked
 from sqlanon.pipeline.promises import GROUP
 from sqlanon.pipeline.proof import Proof
@@ -161,9 +161,10 @@ class Facts:
         """For JSON: everything but the sample."""
         told: dict[str, Any] = {fact: getattr(self, fact) for fact in PLAIN}
         told |= {"loss": rounded(self.loss), "lower_bound": rounded(self.lower_bound), "policy": self.policy.options()}
-        told |= {fact: [asdict(each) for each in getattr(self, fact)] for fact in ("proofs", "columns", "private")}
-        told |= {"class_sizes": [list(size) for size in self.sizes], "risks": dict(self.risks)}
-        told |= {"metrics": dict(self.metrics), "loss_by_k": [list(point) for point in self.curve]}
+        told |= {"proofs": [asdict(proof) for proof in self.proofs], "risks": leaving(self.risks)}
+        told |= {fact: leaving([asdict(each) for each in getattr(self, fact)]) for fact in ("columns", "private")}
+        told |= {"class_sizes": [list(size) for size in self.sizes]}
+        told |= {"metrics": leaving(self.metrics), "loss_by_k": leaving(self.curve)}
         told |= {"warnings": [asdict(warning) for warning in self.warned], "next": self.next}
         told |= {"paper": self.paper.as_dict(), "unique_with_kept": rounded(self.unique_with_kept)}
         told |= {"others": [asdict(one) for one in self.others]}

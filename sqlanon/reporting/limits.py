@@ -62,10 +62,11 @@ def _by_knowing_more(policy: Policy) -> Iterator[Limit]:
 
 
 def _by_what_is_released(policy: Policy) -> Iterator[Limit]:
-    if policy.ranges == "text" and policy.represent == "closure" and not policy.kind.prints_exact:
+    if policy.ranges in ("auto", "text") and policy.represent == "closure" and not policy.kind.prints_exact:
+        ends = "Ranges" if policy.ranges == "text" else "Ranges of whole numbers and dates"
         yield (
             "Extreme values",
-            "Ranges end in real values: the oldest or the richest person's own number may be released. "
+            f"{ends} end in real values: the oldest or the richest person's own number may be released. "
             "ranges = 'snapped' avoids that.",
         )
     if policy.pseudonymize:

@@ -180,7 +180,7 @@ def read(path: Path, columns: list[str], prefix: str) -> Draft:
     if is_separate or content.get("several") == "strict":
         content.pop("several")
     is_snapped = content.get("ranges") == "snapped"
-    if is_snapped or content.get("ranges") == "text":
+    if is_snapped or content.get("ranges") == "auto":
         content.pop("ranges")
     draft = Draft(is_snapped=is_snapped, is_separate=is_separate, rest=content, **known)
     draft = draft.with_specs({column: spec for column, spec in specs.items() if column in columns})

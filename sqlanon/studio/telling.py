@@ -39,6 +39,7 @@ ATTACKS = {
     "row_order": "Match rows by their order",
     "ends_of_ranges": "Read a person's own value off the end of a range",
     "intersection": "Combine this release with another one",
+    "versions": "Put all versions together that were ever released",
     "minimality": "Conclude from how the method merges classes",
 }
 MENDS = {
@@ -198,7 +199,7 @@ def warnings(result: Result) -> list[str]:
                 f"In {plural(alike, 'class', 'classes')} everybody has the same “{private.column}”. Nothing was "
                 "required of it: set its l or t on the screen Promise."
             )
-    if policy.ranges == "text":
+    if policy.ranges in ("auto", "text"):
         told.append("Ranges end in real values of people. Turn on snapped ranges on the screen Promise to avoid that.")
     if facts.suppressed or facts.left_out:
         told.append(

@@ -55,12 +55,12 @@ TREE = [
 
 def covers_number(value: Any, label: str) -> bool:
     number = r"(-?[0-9.]+(?:e[+-]?[0-9]+)?)"
-    found = re.fullmatch(rf"\[{number}-{number}\]", label)
+    found = re.fullmatch(rf"\[{number}-{number}[\])]", label)
     return bool(found) and Decimal(found[1]) <= Decimal(str(value)) <= Decimal(found[2])
 
 
 def covers_moment(value: Any, label: str) -> bool:
-    first, last = (type(value).fromisoformat(end) for end in label.strip("[]").split(" - "))
+    first, last = (type(value).fromisoformat(end) for end in label.strip("[])").split(" - "))
     return bool(first <= value <= last)
 
 

@@ -269,7 +269,8 @@ def test_columns_with_a_hierarchy_print_its_labels(shared: Con) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"grid": {"age": 5}}, "grid needs ranges='snapped'"),
+        ({"ranges": "text", "grid": {"age": 5}}, "grid needs ranges='snapped'"),
+        ({"represent": "center", "grid": {"age": 5}}, "grid cannot be combined with represent"),
         ({"ranges": "columns", "grid": {"age": 5}}, "grid needs ranges='snapped'"),
         ({"ranges": "snapped", "represent": "center"}, "cannot be combined with represent"),
         ({"ranges": "snapped", "method": "anatomy", "sensitive": "s", "l": 2}, "ranges does not apply to anatomy"),
@@ -314,3 +315,68 @@ def test_a_grid_is_part_of_the_policy_and_the_same_in_sql(shared: Con) -> None:
             f"grid := {grid}) order by age"
         ).fetchall()
         assert {label for (label,) in found} <= {"[0-19]", "[0-39]", "[20-39]"}
+
+
+def auto(con: Con, values: list[Any], kind: str, k: int = 2, **options: Any) -> tuple[sqlanon.Release, list[str]]:
+    con.execute(f"create or replace temp table t (x {kind})")
+    con.executemany("insert into t values (?)", [(value,) for value in values])
+    made = sqlanon.anonymize(con, "t", ["x"], k, **{"method": "kaca"} | options)
+    return made, sorted(label for (label,) in con.execute(f"select x from {made.table}").fetchall())
+
+
+def test_by_default_fine_values_are_snapped_and_whole_numbers_are_not(shared: Con) -> None:
+    whole = [21, 24, 47, 49]
+    assert auto(shared, whole, "integer")[1] == ["[21-24]"] * 2 + ["[47-49]"] * 2
+    assert auto(shared, whole, "decimal(9, 0)")[1] == ["[21-24]"] * 2 + ["[47-49]"] * 2
+    assert auto(shared, whole, "integer", grid={"x": 5})[1] == ["[20-24]"] * 2 + ["[45-49]"] * 2
+    fine = [21.37, 24.11, 47.93, 49.02]
+    for kind in ("double", "float", "decimal(9, 2)"):
+        assert auto(shared, fine, kind)[1] == ["[20-26)"] * 2 + ["[46-50)"] * 2
+    moments = [datetime(2024, 1, 1 + day, 10, 11, 12 + day) for day in (0, 1, 20, 21)]
+    labels = auto(shared, moments, "timestamp")[1]
+    assert labels[0] == "[2024-01-01 00:00:00 - 2024-01-08 00:00:00)" or "10:11" not in "".join(labels)
+
+
+def test_a_fine_value_that_a_whole_class_shares_is_released_as_it_is(shared: Con) -> None:
+    made, labels = auto(shared, [0.5, 0.5, 0.5, 1.25, 1.25, 1.25], "double", k=3)
+    assert labels == ["0.5"] * 3 + ["1.25"] * 3
+    assert made.metrics()["gcp"] == 0
+
+
+@pytest.mark.parametrize("kind", ["double", "decimal(12, 4)", "timestamp"])
+@pytest.mark.parametrize("method", ["auto", "mondrian", "kaca"])
+def test_no_end_of_a_range_is_the_value_of_one_person(shared: Con, kind: str, method: str) -> None:
+    expression = "timestamp '2020-01-01' + to_seconds(cast(1 + hash(i) % 90000000 as bigint))"
+    number = f"cast((hash(i) % 1000000) / 977.0 as {kind})"
+    shared.execute(
+        f"create or replace temp table t as select {expression if kind == 'timestamp' else number} as x "
+        "from range(300) r(i)"
+    )
+    found = {}
+    for ranges in ("auto", "text"):
+        made = sqlanon.anonymize(shared, "t", ["x"], 5, method=method, ranges=ranges)
+        (found[ranges],) = [row for row in sqlanon.attack(shared, made).rows if row.attack == "ends_of_ranges"]
+        source = f"select count(*) from {made.table} as r semi join (select x::varchar as x from t) as s on "
+        shown = "contains(r.x, s.x)"
+        ((exact,),) = shared.execute(f"{source}{shown}").fetchall()
+        assert (exact == 0) == (ranges == "auto")
+    assert (found["auto"].got, found["auto"].verdict) == (0, "holds")
+    assert found["text"].verdict == "open"
+
+
+def test_the_method_sees_what_snapping_loses(shared: Con) -> None:
+    edges = [e + d for e in range(1, 20) for d in (-0.1, 0.1)]  # pairs across the edge of a cell are nearest
+    made, labels = auto(shared, [0.1, *edges, 19.9], "double", grid={"x": 1.0})
+    assert {label for label in labels if len(label) > 0} == {f"[{cell}-{cell + 1})" for cell in range(20)}
+    assert made.metrics()["gcp"] == pytest.approx(1 / 19.8, abs=0.002)
+    assert made.metrics()["lower_bound"] <= made.metrics()["gcp"]
+
+
+def test_a_table_with_real_ends_and_one_with_cells_are_both_read(shared: Con) -> None:
+    shared.execute("create or replace table s as select unnest([1.25, 2.5, 3.75, 5.0])::double as x")
+    for labels, loss in ((["[1.25-2.5]", "[3.75-5.0]"], 1 / 3), (["[1-3)", "[3-6)"], (1.75 / 3.75 + 2 / 3.75) / 2)):
+        shared.execute(f"create or replace table p as select unnest({labels + labels}) as x")
+        ((found,),) = shared.execute(
+            "select value from anon.measure('p', source := 's', quasi := ['x']) where measure = 'gcp'"
+        ).fetchall()
+        assert found == pytest.approx(loss)

@@ -171,6 +171,36 @@ def test_all_versions_of_a_view_are_put_together(con: Con) -> None:
     (found,) = sqlanon.audit(con, "known").combinations
     assert (found.releases, found.k_together, found.people, found.people_below_k) == (("seen",), 6, 12, 0)
     assert (found.values_left, found.verdict, found.note) == ({"illness": 2}, "holds", "4 versions")
+    people, values = (row for row in sqlanon.attack(con, "seen").rows if row.attack == "versions")
+    assert (people.got, people.verdict, "4 versions" in people.tried) == (1 / 6, "holds", True)
+    assert (values.column, values.got, values.verdict) == ("illness", 0, "holds")
+
+
+def test_a_published_release_that_is_gone_is_named_and_does_not_pass_strict(con: Con, tmp_path: Path) -> None:
+    make(con, "by_age", ["age"]).publish(tmp_path / "by_age.csv")
+    make(con, "draft", ["zip"], sensitive=[])
+    sqlanon.drop_release(con, "draft")
+    sqlanon.drop_release(con, "by_age")
+    make(con, "by_zip", ["zip"])
+    (found,) = sqlanon.audit(con, "people").combinations
+    assert (found.releases, found.verdict) == (("by_zip", "by_age"), "not tried")
+    assert "'by_age' was published and is gone since" in str(found.note)
+    assert sqlanon.audit(con, "people").holds
+    with pytest.raises(BrokenPromiseError, match="by_zip \\+ by_age: not tried"):
+        sqlanon.audit(con, "people", strict=True)
+
+
+def test_a_release_that_is_stored_elsewhere_is_put_together_with_ours(con: Con, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.csv"
+    make(con, None, ["age"]).publish(theirs)
+    make(con, "by_zip", ["zip"])
+    assert sqlanon.audit(con, "people").combinations == ()
+    (found,) = sqlanon.audit(con, "people", files={str(theirs): ["age"]}).combinations
+    assert (found.releases, found.k, found.k_together, found.verdict) == (("by_zip", str(theirs)), 3, 2, "BROKEN")
+    assert found.people_below_k == 36
+    make(con, None, ["zip"]).publish(tmp_path / "same.csv")
+    (same,) = sqlanon.audit(con, "people", files={str(tmp_path / "same.csv"): ["zip"]}).combinations
+    assert same.verdict == "holds"
 
 
 def test_a_person_who_was_moved_alone_from_one_class_to_another_is_found(con: Con) -> None:
@@ -191,6 +221,11 @@ def test_a_person_who_was_moved_alone_from_one_class_to_another_is_found(con: Co
     )
     (found,) = sqlanon.audit(con, "known").combinations
     assert (found.k_together, found.verdict) == (1, "BROKEN")
+    attacked = sqlanon.attack(con, "seen")
+    together = next(row for row in attacked.rows if row.attack == "versions" and row.column is None)
+    assert (together.got, together.promise, together.verdict) == (1, 1 / 4, "BROKEN")
+    assert not attacked.holds
+    assert "stop refreshing it" in attacked.next
 
 
 STATUS = "select release, kind, version, rows, new_rows, deleted_rows, is_stale, note from anon.status()"
@@ -243,6 +278,8 @@ def test_status_and_audit_on_the_command_line(
     assert main(["status", "by_zip", "--db", "hospital.duckdb"]) == 2
     assert main(["audit", "people", "--db", "hospital.duckdb"]) == 0
     assert capsys.readouterr().out.strip().endswith("holds")
+    assert main(["audit", "people", "--db", "hospital.duckdb", "--file", "nowhere.csv=age"]) == 2
+    capsys.readouterr()
     command = ["anonymize", "people", "--db", "hospital.duckdb", "--quasi", "zip", "--k", "3", "--name", "by_zip"]
     command += ["--sensitive", "illness", "--method", "mondrian"]
     assert main([*command, "--strict"]) == 1

@@ -102,3 +102,23 @@ def test_the_command_line_fills_in_the_paper(
     database, out = str(tmp_path / "hospital.duckdb"), str(tmp_path / "r.html")
     assert main(["report", "public", "--db", database, "-o", out, "--no-curve", "--author", "A. Smith"]) == 0
     assert re.search(r"Author</th><td>A\. Smith", Path(out).read_text(encoding="utf-8"))
+
+
+def digits(told: object) -> int:
+    """The most digits that a number with a fraction has in facts for JSON."""
+    if isinstance(told, dict):
+        return max(map(digits, told.values()), default=0)
+    if isinstance(told, list | tuple):
+        return max(map(digits, told), default=0)
+    return len(f"{told:.17g}".lstrip("0.-")) if isinstance(told, float) and told != float(f"{told:.3g}") else 0
+
+
+def test_what_was_lost_leaves_the_database_with_three_digits(con: sqlanon.Connection) -> None:
+    con.execute("create table paid as select (i * 7919 % 1009) / 7 as income, i % 3 as ward from range(60) r(i)")
+    release = sqlanon.anonymize(con, "paid", ["income"], 7, name="public", sensitive=["ward"])
+    assert digits(release.metrics()) > 3
+    told = facts_of_release(release).as_dict()
+    for fact in ("loss", "lower_bound", "metrics", "columns", "risks", "loss_by_k", "private"):
+        assert digits(told[fact]) == 0, fact
+    assert digits(release.explain().as_dict()) == 0
+    assert digits(sqlanon.compare(con, "paid", ["income"], k=[7], methods=["mondrian", "kaca"]).as_dict()["cells"]) == 0

@@ -1,5 +1,5 @@
 -- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
 -- twentieth of the span; for dates a week at least. NULL has no cell.
 with span as (
     select greatest((max(place) - min(place)) / 86400 / 20, __shortest__) as days
@@ -24,5 +24,6 @@ select
     time_bucket(width, value) as begin,
     begin + width as next,
     cast(begin as varchar) as first,
-    cast(__last__ as varchar) as last
+    cast(__last__ as varchar) as last,
+    epoch(begin) as at
 from __domain__, grid

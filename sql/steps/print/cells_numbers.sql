@@ -34,5 +34,9 @@ placed as (
         end as cell
     from divided
 )
-select rank, printf('%.15g', cell * width) as first, printf('%.15g', (cell + 1) * width) as last
+select
+    rank,
+    printf('%.15g', cell * width) as first,
+    printf('%.15g', (cell + 1) * width) as last,
+    greatest(-1.7e308, least(1.7e308, cell * width)) as at
 from placed

@@ -20,5 +20,6 @@ select
     cast(value as hugeint) as number,
     number - (number % width + width) % width as floor,
     cast(floor as varchar) as first,
-    cast(floor + width - 1 as varchar) as last
+    cast(floor + width - 1 as varchar) as last,
+    cast(floor - min(floor) over () as double) as at
 from __domain__, grid

@@ -113,7 +113,9 @@ def _add_generalization(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
     group.add_argument(
-        "--ranges", choices=RANGES, help="numbers as [25-30], as two typed columns, or snapped to a grid"
+        "--ranges",
+        choices=RANGES,
+        help="numbers as [25-30], as two typed columns, or snapped to a grid; auto (default): fine ones snapped",
     )
     group.add_argument("--grid", action="append", type=pair, metavar="COLUMN=WIDTH", help="a column's grid: 5, month")
     group.add_argument(

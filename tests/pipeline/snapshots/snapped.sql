@@ -29,9 +29,42 @@ from (
 )
 ),
 nodes_1 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 1 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
-from domain_1
+-- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
+-- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
+-- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
+select
+    1 as attribute,
+    leaves.rank as lo,
+    leaves.rank as hi,
+    0 as level,
+    leaves.label,
+    cells.at + 0 * (leaves.place - cells.at) as place
+from domain_1 as leaves
+join (-- A row is one whole number and the first and the last one of its cell. Unless given, a cell is 1, 2 or 5 · 10ⁿ wide,
+-- about a twentieth of the span and 2 at least. NULL has no cell.
+with span as (
+    select
+        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
+        power(10, floor(log10(twentieth))) as unit
+    from domain_1
+),
+grid as (
+    select cast(coalesce(5, greatest(2, unit * case
+        when twentieth <= unit then 1
+        when twentieth <= 2 * unit then 2
+        when twentieth <= 5 * unit then 5
+        else 10
+    end)) as hugeint) as width
+    from span
+)
+select
+    rank,
+    cast(value as hugeint) as number,
+    number - (number % width + width) % width as floor,
+    cast(floor as varchar) as first,
+    cast(floor + width - 1 as varchar) as last,
+    cast(floor - min(floor) over () as double) as at
+from domain_1, grid) as cells on cells.rank = leaves.rank
 ),
 domain_2 as materialized (
 -- A row is one value of the column with its rank in order, its place on the number line and its distance from the
@@ -49,9 +82,59 @@ from (
 )
 ),
 nodes_2 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 2 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
-from domain_2
+-- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
+-- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
+-- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
+select
+    2 as attribute,
+    leaves.rank as lo,
+    leaves.rank as hi,
+    0 as level,
+    leaves.label,
+    cells.at + 0 * (leaves.place - cells.at) as place
+from domain_2 as leaves
+join (-- A row is one number and where its cell begins and the next one does, with 15 digits. Unless given, a cell is 1, 2 or
+-- 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells apart. NULL has no cell.
+with span as (
+    select
+        max(abs(place)) / 1e13 as narrowest,
+        greatest(
+            narrowest,
+            coalesce(nullif(max(place) / 20 - min(place) / 20, 0), nullif(abs(max(place)) / 20, 0), 1)
+        ) as twentieth,
+        power(10, floor(log10(twentieth))) as unit
+    from domain_2
+),
+grid as (
+    select greatest(narrowest, coalesce(null, unit * case
+        when twentieth <= unit then 1
+        when twentieth <= 2 * unit then 2
+        when twentieth <= 5 * unit then 5
+        else 10
+    end)) as width
+    from span
+),
+divided as (
+    select rank, place, width, floor(place / width) as guess
+    from domain_2, grid
+),
+placed as (
+    select
+        rank,
+        width,
+        case
+            when place >= cast(printf('%.15g', (guess + 1) * width) as double) then guess + 1
+            when place < cast(printf('%.15g', guess * width) as double) then guess - 1
+            else guess
+        end as cell
+    from divided
+)
+select
+    rank,
+    printf('%.15g', cell * width) as first,
+    printf('%.15g', (cell + 1) * width) as last,
+    greatest(-1.7e308, least(1.7e308, cell * width)) as at
+from placed) as cells on cells.rank = leaves.rank
 ),
 domain_3 as materialized (
 -- A row is one value of the column with its rank in order, its place on the number line and its distance from the
@@ -69,9 +152,46 @@ from (
 )
 ),
 nodes_3 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 3 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
-from domain_3
+-- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
+-- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
+-- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
+select
+    3 as attribute,
+    leaves.rank as lo,
+    leaves.rank as hi,
+    0 as level,
+    leaves.label,
+    cells.at + 0 * (leaves.place - cells.at) as place
+from domain_3 as leaves
+join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
+-- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span; for dates a week at least. NULL has no cell.
+with span as (
+    select greatest((max(place) - min(place)) / 86400 / 20, 7) as days
+    from domain_3
+),
+grid as (
+    select coalesce(interval '1 month', case
+        when days <= 1.0 / 24 then interval '1 hour'
+        when days <= 1 then interval '1 day'
+        when days <= 7 then interval '7 days'
+        when days <= 30 then interval '1 month'
+        when days <= 91 then interval '3 months'
+        when days <= 365 then interval '1 year'
+        when days <= 1826 then interval '5 years'
+        when days <= 3652 then interval '10 years'
+        else interval '100 years'
+    end) as width
+    from span
+)
+select
+    rank,
+    time_bucket(width, value) as begin,
+    begin + width as next,
+    cast(begin as varchar) as first,
+    cast(cast(next as date) - 1 as varchar) as last,
+    epoch(begin) as at
+from domain_3, grid) as cells on cells.rank = leaves.rank
 ),
 domain_4 as materialized (
 -- A row is one value of the column with its rank in order, its place on the number line and its distance from the
@@ -89,9 +209,46 @@ from (
 )
 ),
 nodes_4 as materialized (
--- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
-select 4 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
-from domain_4
+-- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
+-- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
+-- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
+select
+    4 as attribute,
+    leaves.rank as lo,
+    leaves.rank as hi,
+    0 as level,
+    leaves.label,
+    cells.at + 0 * (leaves.place - cells.at) as place
+from domain_4 as leaves
+join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
+-- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span; for dates a week at least. NULL has no cell.
+with span as (
+    select greatest((max(place) - min(place)) / 86400 / 20, 0) as days
+    from domain_4
+),
+grid as (
+    select coalesce(null, case
+        when days <= 1.0 / 24 then interval '1 hour'
+        when days <= 1 then interval '1 day'
+        when days <= 7 then interval '7 days'
+        when days <= 30 then interval '1 month'
+        when days <= 91 then interval '3 months'
+        when days <= 365 then interval '1 year'
+        when days <= 1826 then interval '5 years'
+        when days <= 3652 then interval '10 years'
+        else interval '100 years'
+    end) as width
+    from span
+)
+select
+    rank,
+    time_bucket(width, value) as begin,
+    begin + width as next,
+    cast(begin as varchar) as first,
+    cast(next as varchar) as last,
+    epoch(begin) as at
+from domain_4, grid) as cells on cells.rank = leaves.rank
 ),
 nodes as materialized (
 select * from nodes_1
@@ -205,6 +362,7 @@ select
     spans.hi,
     case
         when first.first is null then null
+        when false then alone.label
         when last.last is null then '*'
         when first.first = last.last then first.first
         else '[' || first.first || '-' || last.last || ']'
@@ -232,7 +390,8 @@ select
     cast(value as hugeint) as number,
     number - (number % width + width) % width as floor,
     cast(floor as varchar) as first,
-    cast(floor + width - 1 as varchar) as last
+    cast(floor + width - 1 as varchar) as last,
+    cast(floor - min(floor) over () as double) as at
 from domain_1, grid) as first on first.rank = spans.lo
 join (-- A row is one whole number and the first and the last one of its cell. Unless given, a cell is 1, 2 or 5 · 10ⁿ wide,
 -- about a twentieth of the span and 2 at least. NULL has no cell.
@@ -256,8 +415,10 @@ select
     cast(value as hugeint) as number,
     number - (number % width + width) % width as floor,
     cast(floor as varchar) as first,
-    cast(floor + width - 1 as varchar) as last
+    cast(floor + width - 1 as varchar) as last,
+    cast(floor - min(floor) over () as double) as at
 from domain_1, grid) as last on last.rank = spans.hi
+join domain_1 as alone on alone.rank = spans.lo
 ),
 labels_2 as (
 -- A row is one range of ranks and its text: from the first cell that it touches to the last, a cell of one value as that
@@ -268,6 +429,7 @@ select
     spans.hi,
     case
         when first.first is null then null
+        when false then alone.label
         when last.last is null then '*'
         when first.first = last.last then first.first
         else '[' || first.first || '-' || last.last || ')'
@@ -309,7 +471,11 @@ placed as (
         end as cell
     from divided
 )
-select rank, printf('%.15g', cell * width) as first, printf('%.15g', (cell + 1) * width) as last
+select
+    rank,
+    printf('%.15g', cell * width) as first,
+    printf('%.15g', (cell + 1) * width) as last,
+    greatest(-1.7e308, least(1.7e308, cell * width)) as at
 from placed) as first on first.rank = spans.lo
 join (-- A row is one number and where its cell begins and the next one does, with 15 digits. Unless given, a cell is 1, 2 or
 -- 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells apart. NULL has no cell.
@@ -347,8 +513,13 @@ placed as (
         end as cell
     from divided
 )
-select rank, printf('%.15g', cell * width) as first, printf('%.15g', (cell + 1) * width) as last
+select
+    rank,
+    printf('%.15g', cell * width) as first,
+    printf('%.15g', (cell + 1) * width) as last,
+    greatest(-1.7e308, least(1.7e308, cell * width)) as at
 from placed) as last on last.rank = spans.hi
+join domain_2 as alone on alone.rank = spans.lo
 ),
 labels_3 as (
 -- A row is one range of ranks and its text: from the first cell that it touches to the last, a cell of one value as that
@@ -359,13 +530,14 @@ select
     spans.hi,
     case
         when first.first is null then null
+        when false then alone.label
         when last.last is null then '*'
         when first.first = last.last then first.first
         else '[' || first.first || ' - ' || last.last || ']'
     end as label
 from (select distinct lo3 as lo, hi3 as hi from ranges) as spans
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
 -- twentieth of the span; for dates a week at least. NULL has no cell.
 with span as (
     select greatest((max(place) - min(place)) / 86400 / 20, 7) as days
@@ -390,10 +562,11 @@ select
     time_bucket(width, value) as begin,
     begin + width as next,
     cast(begin as varchar) as first,
-    cast(cast(next as date) - 1 as varchar) as last
+    cast(cast(next as date) - 1 as varchar) as last,
+    epoch(begin) as at
 from domain_3, grid) as first on first.rank = spans.lo
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
 -- twentieth of the span; for dates a week at least. NULL has no cell.
 with span as (
     select greatest((max(place) - min(place)) / 86400 / 20, 7) as days
@@ -418,8 +591,10 @@ select
     time_bucket(width, value) as begin,
     begin + width as next,
     cast(begin as varchar) as first,
-    cast(cast(next as date) - 1 as varchar) as last
+    cast(cast(next as date) - 1 as varchar) as last,
+    epoch(begin) as at
 from domain_3, grid) as last on last.rank = spans.hi
+join domain_3 as alone on alone.rank = spans.lo
 ),
 labels_4 as (
 -- A row is one range of ranks and its text: from the first cell that it touches to the last, a cell of one value as that
@@ -430,13 +605,14 @@ select
     spans.hi,
     case
         when first.first is null then null
+        when false then alone.label
         when last.last is null then '*'
         when first.first = last.last then first.first
         else '[' || first.first || ' - ' || last.last || ')'
     end as label
 from (select distinct lo4 as lo, hi4 as hi from ranges) as spans
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
 -- twentieth of the span; for dates a week at least. NULL has no cell.
 with span as (
     select greatest((max(place) - min(place)) / 86400 / 20, 0) as days
@@ -461,10 +637,11 @@ select
     time_bucket(width, value) as begin,
     begin + width as next,
     cast(begin as varchar) as first,
-    cast(next as varchar) as last
+    cast(next as varchar) as last,
+    epoch(begin) as at
 from domain_4, grid) as first on first.rank = spans.lo
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
 -- twentieth of the span; for dates a week at least. NULL has no cell.
 with span as (
     select greatest((max(place) - min(place)) / 86400 / 20, 0) as days
@@ -489,8 +666,10 @@ select
     time_bucket(width, value) as begin,
     begin + width as next,
     cast(begin as varchar) as first,
-    cast(next as varchar) as last
+    cast(next as varchar) as last,
+    epoch(begin) as at
 from domain_4, grid) as last on last.rank = spans.hi
+join domain_4 as alone on alone.rank = spans.lo
 ),
 printed as (
 -- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
