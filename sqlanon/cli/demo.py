@@ -15,7 +15,7 @@ NEXT = """\
 Next, try
   1. your own file      sqlanon anonymize people.csv --quasi age,zip,sex --k 5 -o people_public.csv
   2. check any table    sqlanon check people_public.csv --quasi age,zip,sex --k 5
-  3. SQL of your own    sqlanon shell --db demo.duckdb      then: FROM anon.methods();"""
+  3. SQL of your own    sqlanon shell --db {database}      then: FROM anon.methods();"""
 
 
 def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[str], None] = print) -> None:
@@ -50,5 +50,6 @@ def demo(database: str | Path = ":memory:", rows: int = 10_000, say: Callable[[s
         start = time.perf_counter()
         found = sqlanon.anonymize(con, "adult", ADULT, 10, method=method, hierarchies=bound)
         say(f"  {method:6} {time.perf_counter() - start:5.1f} s   {summary(found)}")
-    say("\n" + NEXT)
+    kept = "demo.duckdb" if str(database) == ":memory:" else database
+    say("\n" + NEXT.format(database=kept))
     con.close()

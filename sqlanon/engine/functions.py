@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +19,11 @@ from sqlanon.progress.run import Run, interruptible
 from sqlanon.udfs.evaluate.divergence import divergence
 from sqlanon.udfs.evaluate.matches import least_matches
 from sqlanon.udfs.evaluate.population import fewest_inside
-from sqlanon.udfs.problem import Groups
+from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.solve import certified, findings, solve
+
+log = logging.getLogger("sqlanon")
 
 NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place DOUBLE)'
 TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, released BIGINT, ranks BIGINT[], codes BIGINT[])'
@@ -114,7 +117,7 @@ class Cores:
                 with run.core(request.method) as report:
                     groups = solve(request, problem, report, released=released_rows(tuple_list.values))
                 if request.run is not None:
-                    run.findings = findings(request, problem, groups)
+                    run.findings = _found(request, problem, groups)
                 errors.append(None)
             except InterruptedRunError:
                 raise KeyboardInterrupt from None
@@ -133,3 +136,15 @@ class Cores:
             return found
         with read_in(SQL_FUNCTION):
             return interruptible(Run())
+
+
+def _found(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:
+    """What the core found out in addition to the groups. A measure that cannot be computed is NULL: the fault is ours,
+    and never takes a release down."""
+    try:
+        return findings(request, problem, groups)
+    except InterruptedRunError:
+        raise
+    except Exception as fault:
+        log.warning("The measures of the core could not be computed (%s): they are NULL", type(fault).__name__)
+        return dict(groups.report) | dict.fromkeys(("information_distortion", "lower_bound"))

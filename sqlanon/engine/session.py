@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from sqlanon.engine.errors import KINDS, is_said, translated
+from sqlanon.engine.errors import KINDS, UNFIT, is_said, translated
 from sqlanon.errors import CatalogError
 from sqlanon.sqltext import Cte, fresh_name, name, with_ctes
 
@@ -92,6 +92,16 @@ def _roll_back(con: duckdb.DuckDBPyConnection) -> None:
 def is_in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
     """Has the caller a transaction open? Two statements then share its id. Trying BEGIN would abort it."""
     return run(con, "select txid_current()") == run(con, "select txid_current()")
+
+
+@contextmanager
+def numeric_faults(fault: type[Exception]) -> Iterator[None]:
+    """A number that overflows or cannot be computed in here is a fault of ours, raised as this; its text may show a
+    value, so only its kind is named."""
+    try:
+        yield
+    except UNFIT as problem:
+        raise fault(type(problem).__name__) from None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from sqlanon.catalog.releases import register, remove
 from sqlanon.engine.frames import catalog_name, readable, registered
 from sqlanon.engine.instances import enlist, key_named
 from sqlanon.engine.names import snapshot
-from sqlanon.engine.session import Session, keep_steps, transaction, translate_errors, unwrap
+from sqlanon.engine.session import Session, keep_steps, numeric_faults, transaction, translate_errors, unwrap
 from sqlanon.errors import PolicyError, SqlanonError, not_one_of
 from sqlanon.pipeline.digests import DIGEST, STATE, Digests, with_digest
 from sqlanon.pipeline.encode import Held
@@ -34,7 +34,7 @@ from sqlanon.releases.combinations import Predecessor, check_combinations, prede
 from sqlanon.releases.explaining import notes_of
 from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.ledger import refuse_people
-from sqlanon.releases.measuring import measure
+from sqlanon.releases.measuring import Measured, UnmeasuredError, measure
 from sqlanon.releases.release import Release
 from sqlanon.releases.starting import begun
 from sqlanon.releases.storing import store
@@ -72,38 +72,62 @@ def anonymize(
         raise SqlanonError(not_one_of("kind", kind, KINDS))
     if key is not None and not policy.pseudonymize:
         raise SqlanonError("A key is given, but no column to pseudonymize: pseudonymize = ['patient_id']")
-    raw, source = unwrap(con), readable(source)
-    with (
-        translate_errors(),
-        bars.notebook_bar(),
-        Run() as own,
-        key_named(raw, bool(policy.pseudonymize), key) as token,
-        registered(raw) as named,
-        transaction(raw),
-        ExitStack() as stack,
-    ):
-        catalog = Catalog.of(raw)
-        target = Target.named(catalog, name, kind, replace)
-        found = stack.enter_context(_rows(raw, named(source), policy))
-        if suggest:
-            use_suggestions(catalog, found, policy)
-        making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
-        made = making.make(replace)
-    return Release(
-        con=raw,
-        name=name,
-        source=catalog_name(source),
-        table=target.shown,
-        printed=made.planned.printed,
-        policy=policy,
-        proof=made.proof,
-        measured=made.measured,
-        learned=own.findings,
-        sql=made.sql,
-        losses=made.losses,
-        notes=notes_of(making.reading),
-        frame=None if isinstance(source, str) else source,
-    )
+    asked = _Asked(unwrap(con), readable(source), policy, name, kind, replace, key, suggest)
+    try:
+        return asked.release()
+    except UnmeasuredError as fault:
+        log.warning("A measure cannot be computed, by a fault of sqlanon's (%s): all measures are NULL", fault)
+        return asked.release(is_measured=False)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What `anonymize` was asked for, to be made in one transaction."""
+
+    con: Session
+    source: Any
+    policy: Policy
+    name: str | None
+    kind: str
+    replace: bool
+    key: bytes | None
+    suggest: bool
+
+    def release(self, is_measured: bool = True) -> Release:
+        """Make it. Where a measure fails the whole transaction is lost, and it is made again without."""
+        raw, source, policy = self.con, self.source, self.policy
+        with (
+            translate_errors(),
+            bars.notebook_bar(),
+            Run() as own,
+            key_named(raw, bool(policy.pseudonymize), self.key) as token,
+            registered(raw) as named,
+            transaction(raw),
+            ExitStack() as stack,
+        ):
+            catalog = Catalog.of(raw)
+            target = Target.named(catalog, self.name, self.kind, self.replace)
+            found = stack.enter_context(_rows(raw, named(source), policy))
+            if self.suggest:
+                use_suggestions(catalog, found, policy)
+            reading = catalog.read(found, policy)
+            making = Making(catalog, reading, target, own, token, catalog_name(source), stack, is_measured)
+            made = making.make(self.replace)
+        return Release(
+            con=raw,
+            name=self.name,
+            source=catalog_name(source),
+            table=target.shown,
+            printed=made.planned.printed,
+            policy=policy,
+            proof=made.proof,
+            measured=made.measured,
+            learned=own.findings,
+            sql=made.sql,
+            losses=made.losses,
+            notes=notes_of(making.reading),
+            frame=None if isinstance(source, str) else source,
+        )
 
 
 def store_release(
@@ -132,7 +156,8 @@ def store_release(
         catalog = Catalog.of(raw)
         target = Target.named(catalog, name, "table", replace)
         found = stack.enter_context(_rows(raw, named(source), policy))
-        making = Making(catalog, catalog.read(found, policy), target, own, token, catalog_name(source), stack)
+        reading, is_measured = catalog.read(found, policy), bool(release.measured)
+        making = Making(catalog, reading, target, own, token, catalog_name(source), stack, is_measured)
         made = making.keep(named(frame), release, replace)
     return dataclasses.replace(
         release,
@@ -191,6 +216,7 @@ class Making:
     source: str
     """The source as the catalog remembers it."""
     stack: ExitStack
+    is_measured: bool = True
     digests: Digests | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -239,9 +265,12 @@ class Making:
         proof = self._prove(planned, proof, held)
         tolerance = Tolerance.LACKING if self.policy.may_drop else Tolerance.EXACT
         findings = self.run.findings
-        measured, losses = measure(
-            self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held
-        )
+        measured, losses = Measured({}, {})
+        if self.is_measured:
+            with numeric_faults(UnmeasuredError):
+                measured, losses = measure(
+                    self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held
+                )
         self._check_combinations(held, before)
         self._register(planned, proof, measured)
         return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured, losses)

@@ -25,6 +25,10 @@ class Measured(NamedTuple):
     losses: dict[str, float]
 
 
+class UnmeasuredError(Exception):
+    """A measure overflows or cannot be computed otherwise: our own fault, not one of the data."""
+
+
 def measure(
     catalog: Catalog,
     reading: Reading,

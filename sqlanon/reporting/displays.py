@@ -100,11 +100,13 @@ def summary(release: Release) -> str:
         f", {m} = {value:.3g} in {column}" for m in shown for column, value in proof.models.get(m, {}).items()
     )
     lost = ""
-    if "lower_bound" in metrics:
+    if "gcp" not in metrics:
+        pass
+    elif "lower_bound" in metrics:
         lost = f"; information loss {metrics['gcp']:.2%} (GCP; {wording.gap(metrics['gcp'], metrics['lower_bound'])})"
     elif release.policy.kind.counts == "people":
         lost = f"; information loss {metrics['gcp']:.1%} (GCP)"
-    if lost and "gcp" in metrics:
+    if lost:
         lost += where_lost(release)
     classes = f"k = {proof.k} in {wording.plural(proof.classes, 'class', 'classes')}{diversity}"
     if release.suppressed:

@@ -188,7 +188,7 @@ def _numbers(facts: Facts) -> str:
     for proof in facts.proofs:
         if proof.model in ("k", "l", "t") or proof.asked is not None:
             asked = f"required: {_number(proof.asked)}" if proof.asked is not None else "measured"
-            about = f" · {escape(proof.column)}" if proof.column else ""
+            about = f" · {_breaking(proof.column)}" if proof.column else ""
             tiles.append((proof.symbol, _reached(proof), f"{asked}{about}", not proof.holds))
     where = f"of {facts.rows_in:,} in the source" if facts.rows_in is not None else "in the table"
     lost = facts.suppressed + facts.left_out
@@ -410,13 +410,18 @@ def _measures(facts: Facts) -> str:
     told = {**{name: value for name, value in facts.risks.items() if value is not None}, **facts.metrics}
     if not told:
         return ""
-    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{_measure(value)}</dd></div>" for name, value in told.items())
+    rows = "".join(f"<div><dt>{_breaking(name)}</dt><dd>{_measure(value)}</dd></div>" for name, value in told.items())
     return _section(
         "All measures",
         f'<dl class="measures card">{rows}</dl>',
         "",
         "Defined in the reference of sqlanon; for a stored release also <code>FROM anon.utility('name')</code>.",
     )
+
+
+def _breaking(name: str) -> str:
+    """A name that may continue on the next line after an underscore and before a bracket, not within a word."""
+    return escape(name).replace("_", "_<wbr>").replace("(", "<wbr>(")
 
 
 def _measure(value: float) -> str:

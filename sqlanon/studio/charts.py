@@ -53,10 +53,11 @@ def pairs(names: Sequence[str], before: Sequence[float], after: Sequence[float])
     """A distribution before and after: two bars for each name."""
     height, base = 230, 150
     most = max([*before, *after, 0.0001])
-    step = (WIDTH - 20) / max(1, len(names))
-    parts = [f'<line class="axis" x1="10" x2="{WIDTH - 10}" y1="{base}" y2="{base}"/>']
+    left_edge = 10 + 4.5 * max([len(_short(name, 14)) for name in names], default=0)  # the first name leans over it
+    step = (WIDTH - 10 - left_edge) / max(1, len(names))
+    parts = [f'<line class="axis" x1="{left_edge:.1f}" x2="{WIDTH - 10}" y1="{base}" y2="{base}"/>']
     for number, name in enumerate(names):
-        x = 10 + step * number
+        x = left_edge + step * number
         for place, (kind, value) in enumerate((("before", before[number]), ("s1", after[number]))):
             tall = (base - 14) * value / most
             left = x + step * (0.12 + 0.38 * place)
@@ -85,9 +86,10 @@ def curve(points: Sequence[tuple[int, float]], here: tuple[int, float] | None) -
         f'<polyline class="line" points="{line}"/>',
     ]
     for (k, loss), (x, y) in zip(points, places.values(), strict=True):
+        marked = base - (base - top) * here[1] / most - 7 if here and here[0] == k else y
         parts += [
             f'<circle class="s1" cx="{x:.1f}" cy="{y:.1f}" r="4"/>',
-            _text("value", x, y - 9, percent(loss)),
+            _text("value", x, min(y, marked) - 9, percent(loss)),
             _text("name", x, base + 20, f"{k}"),
         ]
     if here and here[0] in places:

@@ -41,6 +41,9 @@ ATTACKS = {
     "intersection": "Combine this release with another one",
     "versions": "Put all versions together that were ever released",
     "minimality": "Conclude from how the method merges classes",
+    "dealing": "Guess who has which value, and run the method again to check",
+    "linked_rows": "Find a person by all of their rows",
+    "linked_values": "Learn a value of a person from all of their rows",
 }
 MENDS = {
     "unique with kept columns": "Give them another role on the screen Columns, or leave them out.",
@@ -54,6 +57,13 @@ _YEARS = r"(^|_)ages?(_|$)|years?"
 def listed(parts: Sequence[str], last: str = "and") -> str:
     """a, b and c."""
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}" if len(parts) > 1 else parts[0] if parts else ""
+
+
+def place(source: str) -> str:
+    """A source in a table: of a file its name, of a query the file that it reads."""
+    found = re.search(r"'([^']*[/\\\\][^']*)'", source)
+    path = found[1] if found else source
+    return re.split(r"[/\\\\]", path)[-1] if found or not re.search(r"\s", path) else source
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:

@@ -39,6 +39,25 @@ def test_wheel_holds_the_package_the_sql_and_the_cores(built: Path) -> None:
     assert content == expected
 
 
+def test_wheel_holds_what_the_studio_shows_and_the_licence_of_htmx(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        content = set(archive.namelist())
+        licence = archive.read("sqlanon/studio/static/htmx.LICENSE.txt").decode()
+        script = archive.read("sqlanon/studio/static/htmx.min.js")
+    assert "Permission to use, copy, modify, and/or distribute this software" in licence
+    assert script == (ROOT / "sqlanon/studio/static/htmx.min.js").read_bytes()
+    named = set()
+    for file in (ROOT / "sqlanon/studio").rglob("*"):
+        if file.suffix in (".py", ".html"):
+            named |= set(re.findall(r"""["'](\w+\.html)["']""", file.read_text()))
+    templates = {name for name in named if f"sqlanon/studio/templates/{name}" in content}
+    assert {"base.html", "promise.html", "_ledger.html"} <= templates
+    assert named - templates <= {"report.html"}
+    for asset in ("studio.css", "studio.js", "icon.svg"):
+        assert f"sqlanon/studio/static/{asset}" in content
+
+
 def test_sdist_holds_all_folders(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

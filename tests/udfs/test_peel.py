@@ -134,3 +134,19 @@ def test_a_class_that_is_not_diverse_waits_for_one_that_is():
         sensitive=np.array([[0], [1], [0], [1]]),
     )
     assert literal.as_dicts(run(with_l(table, 2.0), 2))[0] == [{0: 2, 1: 2}, {2: 2, 3: 2}]
+
+
+@pytest.mark.parametrize(("stored", "combined"), [(0, 1), (2**23, 1), (4000, 128), (2**23, 10**6)])
+def test_what_is_remembered_of_bundles_does_not_change_the_groups(
+    monkeypatch: pytest.MonkeyPatch, stored: int, combined: int
+) -> None:
+    rng = np.random.default_rng(3)
+    ranks = np.unique(np.column_stack([rng.integers(0, size, 400) for size in (40, 5, 30, 2, 12)]), axis=0)
+    lines = [Numbers(np.arange(size, dtype=float)) for size in (40, 5, 30, 2, 12)]
+    table = Problem(ranks, np.ones(len(ranks), dtype=np.int64), tuple(lines), np.ones(5))
+    usual = run(table, 4, steps=3000)
+    monkeypatch.setattr(peel, "STORED", stored)
+    monkeypatch.setattr(peel, "COMBINED", combined)
+    found = run(table, 4, steps=3000)
+    assert (found.tuple == usual.tuple).all()
+    assert (found.group == usual.group).all()

@@ -19,6 +19,8 @@ Decided:
 - A lattice of more than `steps` generalizations even so is sampled, evenly where it can be listed; otherwise a share
   of the way to the top is drawn for every step, and each attribute's level around it. The top is always the last step.
 - Steps of equal cost come in the order of their levels, the first attribute's first.
+- A class by all attributes is part of one by a few of them. So attributes come in bundles, and what a bundle's classes
+  are at a combination of its levels is remembered: most steps find that too few tuples are in large ones everywhere.
 - Rows left at the top, fewer than k or breaking a model, join the group whose loss they raise least, as one.
 """
 
@@ -27,6 +29,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from sqlanon.udfs import legality
 from sqlanon.udfs.method import Method, Parameter, Progress
@@ -37,14 +40,20 @@ from sqlanon.udfs.space.levels import fitting_lattice, level_losses
 
 LISTED = 2**22
 """Lattices up to this size are listed, larger ones are only drawn from."""
-STORED = 8
-"""Attributes of up to this many levels have their hashes stored by tuple, the others by rank."""
+STORED = 2**23
+"""Hashes that bundles of attributes keep at most: each one for each tuple and each combination of its levels."""
+COMBINED = 128
+"""Combinations of levels that a bundle of several attributes has at most."""
 GROWN = 1.1
 """A class is tested again for its models only where it has grown so much since it broke one."""
 PAUSES = 100
 """How often progress is reported."""
 KEY = 2**62
 """The largest number of classes that are distinguished by one number."""
+NOBODY: Ints = np.zeros(0, dtype=np.int64)
+Hashes = npt.NDArray[np.uint32]
+Bundled = tuple[Hashes, Bools]
+"""For each tuple the hash of its class, and whether that may have k rows."""
 OBJECTIVE = Parameter(
     "objective", "ncp", "the measure to minimize; pmi looks at the first sensitive column", choices=costs.OBJECTIVES
 )
@@ -94,6 +103,28 @@ def walk(losses: list[Floats], steps: int, rng: np.random.Generator) -> Ints:
     return np.asarray(found[np.lexsort((cost, is_top))])
 
 
+def bundles(classes: list[list[int]], most: int) -> list[tuple[int, ...]]:
+    """The attributes in bundles, those with most classes at their levels first, as they tell most tuples apart. A
+    bundle of several has no more combinations of levels than this."""
+    found: list[list[int]] = []
+    product = 0
+    for j in sorted(range(len(classes)), key=lambda j: -max(classes[j])):
+        product *= len(classes[j])
+        if not found or product > most:
+            found.append([])
+            product = len(classes[j])
+        found[-1].append(j)
+    return [tuple(bundle) for bundle in found]
+
+
+def _buckets(hashes: Hashes, rows: Floats) -> tuple[Ints, Floats]:
+    """The bucket of each tuple by its hash, and the rows of each bucket; there are two to four times as many buckets as
+    tuples."""
+    bits = min(31, max(4, len(hashes).bit_length() + 1))
+    places = (hashes >> np.uint32(32 - bits)).astype(np.int64)
+    return places, np.asarray(np.bincount(places, weights=rows, minlength=1 << bits), dtype=np.float64)
+
+
 class Table:
     """The tuples that have no group yet, and the group of those that have."""
 
@@ -109,13 +140,15 @@ class Table:
         self.lattice = lattice
         self.ranks = np.ascontiguousarray(problem.ranks.T)
         # A class's hash is the sum of one random number per attribute, times the class there.
-        odd = np.random.default_rng(0).integers(2**63, size=len(lattice), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        odd = np.random.default_rng(0).integers(2**31, size=len(lattice), dtype=np.uint32) * np.uint32(2) + np.uint32(1)
         self.hashes = [
-            [code.astype(np.uint64) * factor for code in codes] for codes, factor in zip(lattice, odd, strict=True)
+            [code.astype(np.uint32) * factor for code in codes] for codes, factor in zip(lattice, odd, strict=True)
         ]
-        self.is_stored = [len(codes) <= STORED for codes in lattice]
-        for j in np.flatnonzero(self.is_stored):
-            self.hashes[j] = [code[self.ranks[j]] for code in self.hashes[j]]
+        self.classes = [[int(code.max(initial=0)) + 1 for code in codes] for codes in lattice]
+        self.share = STORED // max(1, len(lattice))
+        self.bundles = bundles(self.classes, min(COMBINED, self.share // max(1, self.left)))
+        self.seen: list[dict[tuple[int, ...], Bundled]] = [{} for _ in self.bundles]
+        """For each bundle what was found at the levels that have been looked at."""
 
     def peel(self, step: list[int], k: int) -> None:
         """Give a group to every class that is large enough at this generalization."""
@@ -142,20 +175,48 @@ class Table:
 
         Most steps find few groups or none. Adding up rows in buckets, in time O(E), spares sorting all tuples by class.
         """
-        bits = max(4, len(self.tuple).bit_length() + 1)
-        bucket = np.zeros(len(self.tuple), dtype=np.uint64)
-        for j, level in enumerate(step):
-            code = self.hashes[j][level]
-            bucket += code if self.is_stored[j] else code[self.ranks[j]]
-        bucket >>= np.uint64(64 - bits)
-        places = bucket.view(np.int64)
-        rows = np.bincount(places, weights=self.rows, minlength=1 << bits)
+        parts = [self._bundled(number, step, k) for number in range(len(self.bundles))]
+        may_be = parts[0][1]
+        for _, is_crowded in parts[1:]:
+            may_be = may_be & is_crowded
+        some = np.flatnonzero(may_be)
+        if 2 * len(some) > len(may_be):  # to pick them would take longer than to look at all
+            return self._in_large_buckets([hashes for hashes, _ in parts], self.rows, self.broke, k)
+        if not some.size:
+            return some
+        picked = [hashes[some] for hashes, _ in parts]
+        return np.asarray(some[self._in_large_buckets(picked, self.rows[some], self.broke[some], k)])
+
+    def _in_large_buckets(self, hashes: list[Hashes], weights: Floats, broke: Floats, k: int) -> Ints:
+        """The places of the tuples whose bucket, by the sum of their hashes, has k rows or more."""
+        bucket = hashes[0]
+        for one in hashes[1:]:
+            bucket = bucket + one
+        places, rows = _buckets(bucket, weights)
         is_crowded = rows >= k
         if self.problem.models:
             is_ready = np.zeros(len(rows), dtype=bool)
-            is_ready[places[rows[places] > GROWN * self.broke]] = True
+            is_ready[places[rows[places] > GROWN * broke]] = True
             is_crowded &= is_ready
-        return np.flatnonzero(is_crowded[places] & (self.rows > 0))
+        if not is_crowded.any():
+            return NOBODY
+        return np.flatnonzero(is_crowded[places] & (weights > 0))
+
+    def _bundled(self, number: int, step: list[int], k: int) -> Bundled:
+        """By the attributes of one bundle at the levels of this step: the hash of each tuple, and whether its class may
+        have k rows. By more attributes it has no more, and later no more either, as rows only leave."""
+        bundle, seen = self.bundles[number], self.seen[number]
+        levels = tuple([step[j] for j in bundle])
+        found = seen.get(levels)
+        if found is None:
+            hashes = np.zeros(len(self.tuple), dtype=np.uint32)
+            for j, level in zip(bundle, levels, strict=True):
+                hashes += self.hashes[j][level][self.ranks[j]]
+            places, rows = _buckets(hashes, self.rows)
+            found = hashes, (rows >= k)[places] & (self.rows > 0)
+            if len(seen) * len(self.tuple) < self.share:
+                seen[levels] = found
+        return found
 
     def _legal(self, key: Ints, some: Ints, is_large: Bools) -> Bools:
         """Which of the large classes keep all models? Tuples in the others wait for a class that is larger."""
@@ -171,8 +232,8 @@ class Table:
     def _classes(self, step: list[int], some: Ints) -> Ints:
         """The class of each of some tuples, numbered in the order of the attributes' classes."""
         key, size = np.zeros(len(some), dtype=np.int64), 1
-        for codes, ranks, level in zip(self.lattice, self.ranks, step, strict=True):
-            classes = int(codes[level].max()) + 1
+        for codes, ranks, level, sizes in zip(self.lattice, self.ranks, step, self.classes, strict=True):
+            classes = sizes[level]
             if size > KEY // classes:
                 key = np.unique(key, return_inverse=True)[1]
                 size = len(some)
@@ -185,8 +246,9 @@ class Table:
         left = np.flatnonzero(self.rows)
         self.tuple, self.rows, self.broke = self.tuple[left], self.rows[left], self.broke[left]
         self.ranks = np.ascontiguousarray(self.ranks[:, left])
-        for j in np.flatnonzero(self.is_stored):
-            self.hashes[j] = [code[left] for code in self.hashes[j]]
+        for seen in self.seen:
+            for levels, (hashes, is_crowded) in seen.items():
+                seen[levels] = hashes[left], is_crowded[left]
 
     def groups(self, rates: list[Rate], value: Ints) -> Groups:
         """The groups, with those rows that found none in the one whose loss they raise least."""

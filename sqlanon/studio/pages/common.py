@@ -38,7 +38,12 @@ _templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"percent": charts.percent, "listed": telling.listed, "seconds": telling.seconds}
+_templates.filters |= {
+    "place": telling.place,
+    "percent": charts.percent,
+    "listed": telling.listed,
+    "seconds": telling.seconds,
+}
 _templates.globals |= {
     "plural": telling.plural,
     "charts": charts,
