@@ -21,6 +21,7 @@ from sqlanon.udfs.after.suppress import settle, suppress
 from sqlanon.udfs.after.trim import trim
 from sqlanon.udfs.evaluate.bounds import lower_bounds
 from sqlanon.udfs.evaluate.centers import information_distortion
+from sqlanon.udfs.exchange.run import SEARCHED, WORK, exchanged
 from sqlanon.udfs.method import THOUSANDTHS, Progress, between
 from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.request import Request
@@ -127,7 +128,15 @@ def solve_block(
     groups = form(method, parameters, problem, k, rng, progress)
     if may_go and not method.suppresses:
         groups = suppress(problem, groups, k, may_go, progress)
-    return refine(problem, groups, k, rng, progress) if request.refine else groups
+    return _refined(problem, groups, k, rng, progress) if request.refine else groups
+
+
+def _refined(problem: Problem, groups: Groups, k: int, rng: np.random.Generator, progress: Progress) -> Groups:
+    """The groups after a search for less loss: with models the one that exchanges rows, where it knows them."""
+    found = None
+    if problem.models and problem.rows >= SEARCHED:
+        found = exchanged(problem, groups, k, rng, progress, work=WORK * problem.rows)
+    return refine(problem, groups, k, rng, progress) if found is None else found
 
 
 def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:

@@ -58,7 +58,8 @@ class Strata:
         offers = [(one, other) for one, other in self._offers(rows) if min(len(one), len(other)) >= self.k]
         costs = self.costs([rows, *(half for offer in offers for half in offer)])
         both = costs[1::2] + costs[2::2]
-        for best in np.argsort(both, kind="stable").tolist():
+        order: list[int] = np.argsort(both, kind="stable").tolist()
+        for best in order:
             if both[best] < costs[0] - GAIN and self.are_legal(*offers[best]):
                 return offers[best]
         return None
