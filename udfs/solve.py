@@ -6,6 +6,7 @@ DuckDB's functions, workers of other engines and tests call `solve` alike. It kn
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,9 +23,10 @@ from sqlanon.udfs.after.trim import trim
 from sqlanon.udfs.evaluate.bounds import lower_bounds
 from sqlanon.udfs.evaluate.centers import information_distortion
 from sqlanon.udfs.exchange.run import SEARCHED, WORK, exchanged
-from sqlanon.udfs.method import THOUSANDTHS, Progress, between
+from sqlanon.udfs.method import MEASURES, THOUSANDTHS, Progress, between
 from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.request import Request
+from sqlanon.udfs.space.costs import OBJECTIVES
 
 
 def solve(
@@ -80,7 +82,17 @@ def _clustered(
     method = request.core
     size = request.block_size or method.block_size
     work = partial(solve_block, request)
-    return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers)
+    polished_by = seams(request.parameters)
+    return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers, polished_by)
+
+
+def seams(parameters: Mapping[str, Any]) -> str | None:
+    """The measure by which groups are polished across the borders of blocks: the one that the method keeps low. None
+    where no search knows it, or the method is asked for as printed."""
+    asked = [str(parameters[option]) for option in MEASURES if parameters.get(option) is not None]
+    measure = asked[0] if asked else "ncp"
+    is_literal = parameters.get("ending") == "paper"
+    return measure if measure in OBJECTIVES and not is_literal else None
 
 
 def _blind(
