@@ -122,6 +122,5 @@ def test_on_adult_relaxed_cuts_lose_less_than_strict_ones(k):
 def test_printed_cuts_deal_equal_values_to_both_sides():
     # The median lies within the heavy value, which relaxed cuts leave whole.
     table = one_column(line(1, 2, 3), 1, 6, 5)
-    assert found(run(table, 3, "relaxed"))[0] == {0: 1, 1: 3}
     assert found(run(table, 6, "printed")) == [{0: 1, 1: 5}, {1: 1, 2: 5}]
     assert found(run(table, 5, "relaxed")) == [{0: 1, 1: 6}, {2: 5}]
