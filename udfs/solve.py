@@ -6,6 +6,7 @@ DuckDB's functions, workers of other engines and tests call `solve` alike. It kn
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,11 @@ from sqlanon.udfs.after.repair import spread
 from sqlanon.udfs.after.suppress import settle, suppress
 from sqlanon.udfs.after.trim import trim
 from sqlanon.udfs.evaluate.centers import information_distortion
-from sqlanon.udfs.method import THOUSANDTHS, Progress, between
+from sqlanon.udfs.exchange.run import SEARCHED, WORK, exchanged
+from sqlanon.udfs.method import MEASURES, THOUSANDTHS, Progress, between
 from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.request import Request
+from sqlanon.udfs.space.costs import OBJECTIVES
 
 if TYPE_CHECKING:
     from sqlanon.udfs.evaluate.prices import Certificate
@@ -81,7 +84,17 @@ def _clustered(
     method = request.core
     size = request.block_size or method.block_size
     work = partial(solve_block, request)
-    return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers)
+    polished_by = seams(request.parameters)
+    return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers, polished_by)
+
+
+def seams(parameters: Mapping[str, Any]) -> str | None:
+    """The measure by which groups are polished across the borders of blocks: the one that the method keeps low. None
+    where no search knows it, or the method is asked for as printed."""
+    asked = [str(parameters[option]) for option in MEASURES if parameters.get(option) is not None]
+    measure = asked[0] if asked else "ncp"
+    is_literal = parameters.get("ending") == "paper"
+    return measure if measure in OBJECTIVES and not is_literal else None
 
 
 def _blind(
@@ -129,7 +142,15 @@ def solve_block(
     groups = form(method, parameters, problem, k, rng, progress)
     if may_go and not method.suppresses:
         groups = suppress(problem, groups, k, may_go, progress)
-    return refine(problem, groups, k, rng, progress) if request.refine else groups
+    return _refined(problem, groups, k, rng, progress) if request.refine else groups
+
+
+def _refined(problem: Problem, groups: Groups, k: int, rng: np.random.Generator, progress: Progress) -> Groups:
+    """The groups after a search for less loss: with models the one that exchanges rows, where it knows them."""
+    found = None
+    if problem.models and problem.rows >= SEARCHED:
+        found = exchanged(problem, groups, k, rng, progress, work=WORK * problem.rows)
+    return refine(problem, groups, k, rng, progress) if found is None else found
 
 
 def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:

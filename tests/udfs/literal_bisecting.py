@@ -126,7 +126,7 @@ class Literal:
     def can_split(self, rows: Rows) -> bool:
         return len(rows) >= 2 * self.least and len({tuple(self.problem.ranks[t].tolist()) for t in rows}) > 1
 
-    def deal(self, rows: Rows) -> list[Rows]:
+    def deal(self, rows: Rows, dealing: str = "near") -> list[Rows]:
         """Figure 5, corrected."""
         columns = list(zip(*(self.points[t] for t in rows), strict=True))
         by_loss = sorted(range(len(columns)), key=lambda j: (self.cell(j, list(columns[j])), j), reverse=True)
@@ -141,7 +141,8 @@ class Literal:
             for i, value in enumerate(values):
                 turns.setdefault(value, []).append(i % g)
             parts: list[Rows] = [[] for _ in range(g)]
-            for turn, t in zip((turn for value in turns.values() for turn in sorted(value)), listed, strict=True):
+            dealt = [turn for value in turns.values() for turn in (sorted(value) if dealing == "near" else value)]
+            for turn, t in zip(dealt, listed, strict=True):
                 parts[turn].append(t)
             if all(map(self.is_diverse, parts)):
                 return parts
@@ -151,7 +152,9 @@ class Literal:
             g -= 1
         return [rows]
 
-    def groups(self, rng: np.random.Generator, tries: int, reading: str, centre: str) -> list[dict[int, int]]:
+    def groups(
+        self, rng: np.random.Generator, tries: int, reading: str, centre: str, dealing: str = "near"
+    ) -> list[dict[int, int]]:
         """Figure 4, level by level, then Figure 5."""
         level = [[t for t in self.order for _ in range(int(self.problem.counts[t]))]]
         final: list[Rows] = []
@@ -168,5 +171,5 @@ class Literal:
                     below += parts
             level = below
         if self.problem.l is not None:
-            final = [part for rows in final for part in (self.deal(rows) if self.can_split(rows) else [rows])]
+            final = [part for rows in final for part in (self.deal(rows, dealing) if self.can_split(rows) else [rows])]
         return [dict(Counter(rows)) for rows in final]

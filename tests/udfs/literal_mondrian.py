@@ -28,7 +28,7 @@ def parts(problem: Problem, rows: Rows, k: int, cuts: str) -> list[Rows]:
     by_width = [j for j in sorted(range(len(width)), key=lambda j: -width[j]) if width[j] > 0]
     if len(rows) < 2 * k or not by_width:
         return [rows]
-    for j in by_width:
+    for j in by_width if cuts != "printed" else []:
         ordered = sorted(rows, key=lambda t, j=j: problem.ranks[t][j])
         if place := best_place(problem, ordered, j, k):
             return both(problem, ordered, place, k, cuts)

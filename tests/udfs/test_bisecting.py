@@ -158,6 +158,10 @@ def test_neighbours_of_one_value_are_dealt_to_the_same_part():
     assert axes.deal(np.array([[0, 1] * 6]), 2.0, 4).tolist() == [0] * 4 + [1] * 4 + [2] * 4
 
 
+def test_dealing_as_printed_goes_in_turns():
+    assert axes.deal(np.array([[0, 1] * 6]), 2.0, 4, in_turns=True).tolist() == [0, 0, 1, 1, 2, 2] * 2
+
+
 def test_fewer_parts_are_dealt_where_more_would_not_be_diverse():
     # Two parts of k = 3 rows would share the three 0s as 2 and 1, and 2 of 3 is more than a half.
     assert axes.deal(np.array([[0, 0, 0, 1, 1, 1]]), 2.0, 3).tolist() == [0] * 6
@@ -185,13 +189,14 @@ def test_the_core_does_what_the_literal_version_does(reading, centre, table_leav
     assert found(groups) == sorted(sorted(part.items()) for part in expected)
 
 
+@pytest.mark.parametrize("dealing", ["near", "printed"])
 @pytest.mark.parametrize(("reading", "centre"), MODES)
 @settings(max_examples=40, deadline=None)
 @given(table=sensitive_problems, k=st.sampled_from([1, 2, 3, 5]), seed=st.integers(0, 99))
-def test_the_core_does_what_the_literal_version_does_for_l(reading, centre, table, k, seed):
+def test_the_core_does_what_the_literal_version_does_for_l(dealing, reading, centre, table, k, seed):
     k = min(k, table.rows)
-    groups = run(table, k, seed, tries=4, reading=reading, centre=centre)
-    expected = Literal(table, k).groups(np.random.default_rng(seed), 4, reading, centre)
+    groups = run(table, k, seed, tries=4, reading=reading, centre=centre, dealing=dealing)
+    expected = Literal(table, k).groups(np.random.default_rng(seed), 4, reading, centre, dealing)
     assert found(groups) == sorted(sorted(part.items()) for part in expected)
 
 

@@ -12,8 +12,12 @@ from problems import generators, random_problem, solvable, trees, with_l
 
 from sqlanon.errors import DataError, InterruptedRunError
 from sqlanon.udfs.after import blocks, repair
+from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, gcp
+from sqlanon.udfs.request import Request
+from sqlanon.udfs.solve import seams, solve
+from sqlanon.udfs.space import costs
 
 some = settings(max_examples=100, deadline=None)
 
@@ -198,3 +202,42 @@ def test_a_rule_places_tuples_that_it_was_not_made_from(problem, size):
     backwards = blocks.blocks_of(rule, problem.ranks[::-1])
     last = len(problem.counts) - 1
     assert [sorted((last - part).tolist()) for part in backwards] == [sorted(part.tolist()) for part in parts]
+
+
+def skewed(rows: int) -> Problem:
+    """Two numbers, near 0 most rows: MI prefers other groups than NCP."""
+    rng = np.random.default_rng(4)
+    ranks, counts = np.unique(np.minimum(rng.geometric(0.15, size=(rows, 2)), 30), axis=0, return_counts=True)
+    return Problem(ranks, counts, (Numbers(np.arange(31.0)), Numbers(np.arange(31.0) ** 2)), np.ones(2))
+
+
+@pytest.mark.parametrize("cost", ["ncp", "mi"])
+def test_seams_are_polished_by_the_measure_that_was_asked_for(cost, monkeypatch):
+    problem, polished = skewed(1500), []
+    request = Request(5, ("numbers", "numbers"), (1.0, 1.0), method="sequential", block_size=100)
+
+    def look(*given, **options):
+        polished.append(options["objective"])
+        return refine(*given, **options)
+
+    monkeypatch.setattr(blocks, "refine", look)
+
+    def solved(**given):
+        asked = replace(request, parameters=METHODS["sequential"].check(given))
+        return solve(asked, problem, quiet, workers=1)
+
+    literally = solved(cost=cost, ending="paper")
+    assert literally.report["blocks"] > 1
+    assert "seams_polished_by" not in literally.report
+    assert not polished
+    found = solved(cost=cost)
+    assert found.report["seams_polished_by"] == cost
+    assert set(polished) == {cost}
+    assert costs.excess(problem, found, cost) < costs.excess(problem, literally, cost)
+
+
+def test_a_measure_that_no_search_knows_leaves_seams_alone():
+    assert seams({"cost": "suppression"}) is None
+    assert seams({"cost": "wmi"}) is None
+    assert seams({}) == "ncp"
+    assert seams({"objective": "precision"}) == "precision"

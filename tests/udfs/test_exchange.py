@@ -10,10 +10,14 @@ import pytest
 from sqlanon.udfs.after.form import form
 from sqlanon.udfs.exchange import strata
 from sqlanon.udfs.exchange.deal import deal
-from sqlanon.udfs.legality import are_legal
+from sqlanon.udfs.exchange.rules import combinations, margin, rules
+from sqlanon.udfs.exchange.run import exchanged
+from sqlanon.udfs.exchange.search import can_search, search
+from sqlanon.udfs.legality import are_legal, margins
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import promise
-from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree, gcp
+from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, Tree, gcp
+from sqlanon.udfs.space import costs
 
 PRINTING_CLASSES = [name for name, method in METHODS.items() if method.is_homogeneous and not method.is_exact]
 ASKED = [
@@ -92,3 +96,81 @@ def test_dealing_again_keeps_boxes_and_models_and_reaches_every_dealing():
     # With 0 in the first group, its other row must not have the value 0 as well.
     assert set(seen) == {frozenset({0, 2}), frozenset({0, 3})}
     assert min(seen.values()) > 240
+
+
+def with_two_columns(rows: int, seed: int, asked: dict[str, float], is_strict: bool) -> Problem:
+    return promise(table(rows, seed, columns=2), asked, is_strict=is_strict)
+
+
+MODELED = [
+    *((str(asked), promise(table(90, 2), asked)) for asked in ASKED),
+    ("ordered", promise(table(90, 3), {"t": 0.2}, distances=["ordered"])),
+    ("hierarchical", promise(table(90, 3), {"t": 0.2}, distances=[table(2, 0).attributes[2]])),
+    ("strict", with_two_columns(90, 4, {"distinct_l": 1, "alpha": 1.0}, True)),
+    ("separate", with_two_columns(90, 4, {"entropy_l": 1.5, "t": 0.4}, False)),
+]
+every_model = pytest.mark.parametrize("problem", [each for _, each in MODELED], ids=[name for name, _ in MODELED])
+
+
+@every_model
+def test_compiled_rules_say_what_the_models_say(problem):
+    rng = np.random.default_rng(0)
+    combination = combinations(problem)
+    asked = rules(problem, combination)
+    desk = np.zeros((2, 64), dtype=np.int64)
+    verdicts = set()
+    for _ in range(60):
+        some = rng.choice(len(problem.counts), size=int(rng.integers(1, 60)))
+        held = np.bincount(combination[some], minlength=int(combination.max()) + 1)
+        mine = margin(asked, held, len(some), desk)
+        (theirs,) = margins(problem, some, np.zeros_like(some), np.ones_like(some))
+        assert (mine >= -1e-9) == (theirs >= -1e-9)
+        verdicts.add(mine >= -1e-9)
+    assert len(verdicts) == 2 or problem.models[0].name in ("delta", "alpha", "l", "distinct_l")
+
+
+@every_model
+def test_the_search_keeps_every_row_and_model_and_loses_less(problem):
+    start = Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts)
+    assert are_legal(problem, start.tuple, start.group, start.rows).all()
+    found = search(problem, start, 3, np.random.default_rng(1), quiet, work=300_000)
+    assert_keeps(problem, found, 3)
+    assert gcp(problem, found) < gcp(problem, start)
+    again = search(problem, start, 3, np.random.default_rng(1), quiet, work=300_000)
+    np.testing.assert_equal((found.tuple, found.group), (again.tuple, again.group))
+
+
+@pytest.mark.parametrize("objective", ["ncp", "lm", "precision", "mi"])
+def test_the_search_follows_the_objective(objective):
+    problem = promise(table(200, 5), {"l": 1.5})
+    start = strata.cluster(problem, 4, np.random.default_rng(0), quiet)
+    found = search(problem, start, 4, np.random.default_rng(0), quiet, work=2_000_000, objective=objective)
+    assert_keeps(problem, found, 4)
+    assert costs.excess(problem, found, objective) < costs.excess(problem, start, objective)
+
+
+def test_suppressed_rows_stay_so():
+    problem = promise(table(120, 6), {"distinct_l": 2})
+    start = strata.cluster(problem, 3, np.random.default_rng(0), quiet)
+    gone = start.group == 0
+    start = Groups.collect(start.tuple, np.where(gone, SUPPRESSED, start.group - 1), start.rows)
+    found = search(problem, start, 3, np.random.default_rng(0), quiet, work=300_000)
+    assert found.tuple[found.group == SUPPRESSED].tolist() == start.tuple[start.group == SUPPRESSED].tolist()
+    kept = found.group >= 0
+    assert are_legal(problem, found.tuple[kept], found.group[kept], found.rows[kept]).all()
+
+
+def test_what_the_search_does_not_know_is_left_to_refine():
+    people = table(60, 7, columns=2)
+    assert not can_search(promise(people, {"l": 1.1}, people=2), 2, "ncp")
+    assert not can_search(promise(people, {"l": 1.1}), 2, "pmi")
+    assert exchanged(people, Groups.collect([0], [0], [1]), 1, np.random.default_rng(0), quiet, work=1) is None
+
+
+def test_the_search_finds_what_repair_cannot():
+    # Of two values one is rare where the other is frequent: groups must reach for it.
+    problem = promise(table(1500, 8), {"t": 0.1})
+    repaired = run("kmember", problem, 10)
+    found = exchanged(problem, repaired, 10, np.random.default_rng(0), quiet, work=4_000_000)
+    assert_keeps(problem, found, 10)
+    assert gcp(problem, found) < 0.8 * gcp(problem, repaired)

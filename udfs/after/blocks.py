@@ -14,6 +14,8 @@ Decided:
   no cut leaves so stays whole.
 - An attribute that only cuts off less than an eighth waits until no other cuts better.
 - What the method prints wider than needed (`Groups.box`) is left alone, seams and all.
+- Seams are polished by the measure that the method keeps low, and not at all where no search knows it (`wmi`,
+  `suppression`), or where a method is asked for as printed (`ending = 'paper'`).
 """
 
 from __future__ import annotations
@@ -106,9 +108,11 @@ def cluster(
     work: Work,
     counts_rows: bool = False,
     workers: int | None = None,
+    objective: str | None = "ncp",
 ) -> Groups:
-    """The work done in blocks of this many tuples, or rows, several at once, and their seams polished; on the whole
-    table where it is no larger, or size is None."""
+    """The work done in blocks of this many tuples, or rows, several at once, and their seams polished by the objective,
+    or not at all if that is None; on the whole table where it is no larger, or size is None. What was done is in the
+    groups' report."""
     filling = problem.counts.astype(np.float64) if counts_rows else np.ones(len(problem.counts))
     rule = 0 if size is None else cut(problem, filling, size, _legal(problem, k))
     if size is None or isinstance(rule, int):
@@ -121,8 +125,10 @@ def cluster(
     ]
     parts = _each(jobs, [len(block) for block in blocks], between(progress, 0, 900), busy)
     groups = _joined(blocks, parts, {"blocks": len(blocks)})
-    if groups.box is None:
-        groups = polish(problem, groups, k, max(size, POLISHED), rng, between(progress, 900, THOUSANDTHS), busy)
+    if groups.box is None and objective is not None:
+        rest = between(progress, 900, THOUSANDTHS)
+        groups = polish(problem, groups, k, max(size, POLISHED), rng, rest, busy, objective)
+        groups.report["seams_polished_by"] = objective
     progress(THOUSANDTHS, THOUSANDTHS)
     return groups
 
@@ -232,6 +238,7 @@ def polish(
     rng: np.random.Generator,
     progress: Progress,
     workers: int = 1,
+    objective: str = "ncp",
 ) -> Groups:
     """The groups refined in blocks whose seams lie elsewhere. A group goes where its first tuple does."""
     kept = np.flatnonzero(groups.group != SUPPRESSED)
@@ -246,15 +253,17 @@ def polish(
         block, local = np.unique(tuples[mine], return_inverse=True)
         held = np.bincount(local, weights=rows[mine]).astype(np.int64)
         inside = Groups.collect(local, np.searchsorted(some, group[mine]), rows[mine])
-        jobs.append(partial(_refined, replace(_part(problem, block), counts=held), inside, k, each))
+        jobs.append(partial(_refined, replace(_part(problem, block), counts=held), inside, k, each, objective))
         blocks.append(block)
     parts = _each(jobs, [len(block) for block in blocks], progress, workers)
     suppressed = Groups(np.arange(len(rest)), np.full(len(rest), SUPPRESSED), groups.rows[rest])
     return _joined([*blocks, groups.tuple[rest]], [*parts, suppressed], groups.report)
 
 
-def _refined(problem: Problem, groups: Groups, k: int, rng: np.random.Generator, progress: Progress) -> Groups:
-    return refine(problem, groups, k, rng, progress, steps=POLISH)
+def _refined(
+    problem: Problem, groups: Groups, k: int, rng: np.random.Generator, objective: str, progress: Progress
+) -> Groups:
+    return refine(problem, groups, k, rng, progress, steps=POLISH, objective=objective)
 
 
 def _each(

@@ -58,10 +58,10 @@ class Strata:
         offers = [(one, other) for one, other in self._offers(rows) if min(len(one), len(other)) >= self.k]
         costs = self.costs([rows, *(half for offer in offers for half in offer)])
         both = costs[1::2] + costs[2::2]
-        for best in np.argsort(both, kind="stable").tolist():
-            one, other = offers[best]
-            if both[best] < costs[0] - GAIN and self.are_legal(one, other):
-                return one, other
+        order: list[int] = np.argsort(both, kind="stable").tolist()
+        for best in order:
+            if both[best] < costs[0] - GAIN and self.are_legal(*offers[best]):
+                return offers[best]
         return None
 
     def _offers(self, rows: Ints) -> Iterator[tuple[Ints, Ints]]:

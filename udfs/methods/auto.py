@@ -23,6 +23,7 @@ import numpy as np
 from sqlanon.udfs.after import repair
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.exchange.deal import deal
+from sqlanon.udfs.exchange.run import SEARCHED, exchanged
 from sqlanon.udfs.exchange.starts import starts as others
 from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
 from sqlanon.udfs.methods import peel
@@ -49,12 +50,14 @@ class Effort:
     refine: int
     longer: float = 0.2
     heat: float = 0.0
+    exchange: int = 0
+    """Work of the search with models for each row."""
 
 
 EFFORTS = {
     "fast": Effort(10_000, 20),
-    "balanced": Effort(150_000, 400),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5),
+    "balanced": Effort(150_000, 400, exchange=10_000),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=80_000),
 }
 
 
@@ -85,6 +88,13 @@ def cluster(
         pause = partial(progress, THOUSANDTHS // 4, THOUSANDTHS)
         starts = _repaired(problem, k, rng, pause, fewer, starts, objective)
     groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
+    if problem.models and problem.rows >= SEARCHED and steps.exchange:
+        rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
+        seconds = None if time_budget is None else max(0.0, time_budget - (clock() - begin))
+        work = None if seconds is not None else int(steps.exchange * problem.rows * share)
+        found = exchanged(problem, groups, k, rng, rest, work=work, seconds=seconds, objective=objective, clock=clock)
+        if found is not None:
+            return found
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:

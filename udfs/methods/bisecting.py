@@ -33,6 +33,7 @@ For l-diversity (real-valued l, each sensitive column by itself):
   l-diverse, by more than one at a time where the second or a later sensitive column prevents it; g = 1 always is.
 - Which of a value's tuples goes to which part is arbitrary. The parts get as many as by turns, but in quasi-identifier
   order: the first part the first ones. The attribute that loses most in the group comes first in that order.
+  dealing = 'printed' deals each value's tuples in turns, as Figure 5 prints it, so that every part covers the group.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def cluster(
     tries: int = 15,
     reading: str = "restarts",
     centre: str = "mean",
+    dealing: str = "near",
 ) -> Groups:
     """Figure 4, level by level, and Figure 5 for what is left if l is required."""
     problem.need_rows(k)
@@ -85,7 +87,7 @@ def cluster(
         parts = Parts.join(level)
     groups = Parts.join(final)
     if problem.l is not None:
-        groups = table.deal_out(groups, progress)
+        groups = table.deal_out(groups, progress, in_turns=dealing == "printed")
     progress(total, total)
     return Groups.collect(table.tuple[groups.entry], groups.group, groups.rows)
 
@@ -237,6 +239,12 @@ METHOD = Method(
             "mean",
             "a group's center in rounds: the mean, or the median with the smallest sum of NCP",
             choices=("mean", "median"),
+        ),
+        Parameter(
+            "dealing",
+            "near",
+            "with l, neighbors of one value go to the same part, or tuples are dealt in turns as the paper prints it",
+            choices=("near", "printed"),
         ),
     ),
     is_l_diverse=True,

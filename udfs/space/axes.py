@@ -248,28 +248,29 @@ class Table:
         assert self.l is not None
         return are_diverse(parts.group, parts.rows, self.codes[:, parts.entry], self.l)
 
-    def deal_out(self, parts: Parts, progress: Progress) -> Parts:
-        """Figure 5 for each group that has rows enough and something to lose."""
+    def deal_out(self, parts: Parts, progress: Progress, in_turns: bool = False) -> Parts:
+        """Figure 5 for each group that has rows enough and something to lose; neighbors to the same part, or in turns
+        as printed."""
         dealt = []
         for group, can_split in enumerate(self.can_split(parts).tolist()):
             if group % PAUSE == 0:
                 progress(parts.total, parts.total)
             one = parts.between(group, group + 1)
-            dealt.append(self._deal_out(one) if can_split else one)
+            dealt.append(self._deal_out(one, in_turns) if can_split else one)
         return Parts.join(dealt)
 
-    def _deal_out(self, group: Parts) -> Parts:
+    def _deal_out(self, group: Parts, in_turns: bool) -> Parts:
         """One group as parts that are l-diverse and no smaller than k."""
         assert self.l is not None
         xs = [axis.x[group.entry] for axis in self.axes]
         losses = [float(axis.apart(x.min(), x.max())) for axis, x in zip(self.axes, xs, strict=True)]
         order = np.lexsort([xs[j] for j in np.argsort(losses, kind="stable")])
         entry = np.repeat(group.entry[order], group.rows[order])
-        part = deal(self.codes[:, entry], self.l, self.least)
+        part = deal(self.codes[:, entry], self.l, self.least, in_turns)
         return Parts.regroup(entry, np.ones_like(entry), part)
 
 
-def deal(codes: Ints, l: float, least: int) -> Ints:  # noqa: E741
+def deal(codes: Ints, l: float, least: int, in_turns: bool = False) -> Ints:  # noqa: E741
     """The splitting algorithm (Figure 5, corrected): the part of each row.
 
     The rows come in quasi-identifier order, with their codes as sensitive columns × rows.
@@ -283,9 +284,10 @@ def deal(codes: Ints, l: float, least: int) -> Ints:  # noqa: E741
     many = np.bincount(columns[0])
     while parts > 1:
         if _may_deal(many, parts, l):
-            # In turns, but the parts that a value's rows go to are put in order, as the rows are.
+            # In turns; where neighbors should stay together, the parts that a value's rows go to are put in order, as
+            # the rows are.
             turn = np.arange(size) % parts
-            part = turn[np.lexsort((turn, value))]
+            part = turn if in_turns else turn[np.lexsort((turn, value))]
             if are_diverse(part, np.ones_like(part), columns[1:], l).all():
                 return np.asarray(part[by_value.argsort()])
             parts -= parts // STEP  # another column is uneven: no use in trying every number
