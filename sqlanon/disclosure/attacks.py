@@ -309,8 +309,8 @@ def _versions(catalog: Catalog, release: Any, view: Covering) -> list[Attack]:
     attacks = [
         Attack("versions", None, tried, 1 / found.rows, chance, promise, verdict_of(1 / found.rows, promise, True))
     ]
-    none = 0.0 if _promised(view.policy)[1] > 1 else None
     for column, values in found.values.items():
+        none = 0.0 if _promised(view.policy, column)[1] > 1 else None
         sure = 1.0 if values == 1 else 0.0
         said = f"the fewest values that all versions leave to somebody: {values:,}"
         attacks.append(Attack("versions", column, said, sure, None, none, verdict_of(sure, none, values == 1)))

@@ -122,11 +122,13 @@ class Target:
 
     def _write_table(self, release: SparkRelease) -> None:
         writer = release.df.writeTo(self.name)
+        is_written = False
         try:
             writer.createOrReplace() if self.replace else writer.create()
+            is_written = True
             _prove(release, self.session.table(self.name))
         except BaseException:
-            if not self.replace:  # a table that is replaced stays what it was until the new one is whole
+            if is_written or not self.replace:  # until it is written, a table that is replaced stays what it was
                 with suppress(Exception):
                     drop_table(self.session, self.name)
             raise
