@@ -21,7 +21,7 @@ from sqlanon.privacy.proof import say_homogeneous
 from sqlanon.spark.encoding import Coded, column, comparable
 from sqlanon.spark.workers import reached as reached_by
 from sqlanon.sqltext import fresh_name
-from sqlanon.udfs.models import Closeness, OrderedCloseness
+from sqlanon.udfs.models import MODELS, Closeness, Model, OrderedCloseness
 from sqlanon.udfs.problem import Tree
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ def warn_of_homogeneous(frame: DataFrame, printed: Sequence[str], sensitive: Seq
 def reached(
     frame: DataFrame, view: str, promise: Promise, asked: Asked, sensitive: Sensitive, desk: Desk
 ) -> float | None:
-    """What a sensitive column reaches of a model: by SQL, and for t of values that are in order or leaves of a tree by
-    Python, as Spark has no query that would do."""
-    if asked.name == "t" and sensitive.distance != "equal":
-        return _closeness(frame, [*promise.printed, *sensitive.known], sensitive, desk)
+    """What a sensitive column reaches of a model: by SQL, and by Python where classes are compared with the whole
+    table, as that query would gather all classes in one task."""
+    if MODELS[asked.name].is_relative:
+        return _compared(frame, [*promise.printed, *sensitive.known], asked, sensitive, desk)
     assert promise.reached is not None
     (found,) = one_row(frame, promise.reached(view, asked, sensitive))
     return None if found is None else float(found)
@@ -117,8 +117,8 @@ def linked(frame: DataFrame, printed: Sequence[str], entity: str) -> int:
     return int(people.agg(F.min("people").alias("least")).collect()[0]["least"])
 
 
-def _closeness(frame: DataFrame, classes: Sequence[str], sensitive: Sensitive, desk: Desk) -> float | None:
-    """The largest distance of a class's values to those of all rows, in their order or in a tree."""
+def _compared(frame: DataFrame, classes: Sequence[str], asked: Asked, sensitive: Sensitive, desk: Desk) -> float | None:
+    """How far the values of the worst class are from those of all rows."""
     kinds = {each.name: each.dataType for each in frame.schema.fields}
     names = tuple(f"q{number}" for number in range(1, len(classes) + 1))
     value = comparable(sensitive.column, kinds[sensitive.column])
@@ -128,8 +128,8 @@ def _closeness(frame: DataFrame, classes: Sequence[str], sensitive: Sensitive, d
     values = sums["v"].combine_chunks()
     if not len(values):
         return None
-    levels: tuple[Any, ...] = ()
-    if sensitive.attribute is not None:
+    is_tree = asked.name == "t" and sensitive.attribute is not None
+    if is_tree and sensitive.attribute is not None:
         book, codes = desk.book(sensitive.attribute, values, may_be_empty=True)
         assert isinstance(book.attribute, Tree)
         levels = tuple(np.unique(nodes, return_inverse=True)[1] for nodes in book.attribute.path[1:])
@@ -137,9 +137,13 @@ def _closeness(frame: DataFrame, classes: Sequence[str], sensitive: Sensitive, d
     else:
         codes = desk.codes(values)
         size = int(codes.max()) + 1
+        levels = (np.arange(size),)
     held = np.bincount(codes, weights=sums["n"].to_numpy(), minlength=size)
-    kind = OrderedCloseness if sensitive.attribute is None else Closeness
-    model = kind(0.0, 0, sensitive.column, held / held.sum(), levels)
+    plain = (0.0, 0, sensitive.column, held / held.sum())
+    if asked.name != "t":
+        model: Model = MODELS[asked.name](*plain)
+    else:
+        model = (OrderedCloseness if sensitive.distance == "ordered" else Closeness)(*plain, levels)
     numbers = Coded("v", "code", kinds[sensitive.column], values, codes).frame(frame.sparkSession)
     cells = counted.join(F.broadcast(numbers), counted["v"].eqNullSafe(numbers["v_code"]), "left")
     parts = max(1, counted.count() // MANY)
@@ -147,4 +151,5 @@ def _closeness(frame: DataFrame, classes: Sequence[str], sensitive: Sensitive, d
     texts = [F.col(q).cast("string").alias(q) for q in names]
     looked = cells.select(*texts, bucket.alias("bucket"), "code", "n").groupBy("bucket")
     found = looked.applyInArrow(reached_by(model, names), T.StructType([T.StructField("reached", T.DoubleType())]))
-    return round(float(found.agg(F.max("reached").alias("reached")).collect()[0]["reached"]), 10)
+    worst = float(found.agg(F.max("reached").alias("reached")).collect()[0]["reached"])
+    return round(worst, 10) if asked.name == "t" else worst

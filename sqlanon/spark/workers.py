@@ -21,7 +21,7 @@ from sqlanon.keys import DIGITS
 from sqlanon.udfs import legality
 from sqlanon.udfs.after import blocks
 from sqlanon.udfs.after.refine import refine
-from sqlanon.udfs.models import Cells, Closeness, promise
+from sqlanon.udfs.models import Cells, Model, promise
 from sqlanon.udfs.problem import Attribute, Floats, Groups, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.solve import in_random_order, solve_block
@@ -230,8 +230,8 @@ def place_block(rule: blocks.Cut, task: Task, column: str) -> Callable[[Iterator
     return work
 
 
-def reached(model: Closeness, classes: tuple[str, ...]) -> Work:
-    """The function that says what the worst of some classes reaches of t, from the rows of each code in each class."""
+def reached(model: Model, classes: tuple[str, ...]) -> Work:
+    """The function that says what the worst of some classes reaches, from the rows of each code in each class."""
 
     def work(table: pa.Table) -> pa.Table:
         table = table.sort_by([(column, "ascending") for column in (*classes, "code")])
