@@ -74,7 +74,7 @@ def test_a_release_that_loses_its_diversity_no_longer_verifies(shared: duckdb.Du
 def test_a_core_that_breaks_l_is_stopped_by_the_query_itself(
     shared: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlanon.udfs.solve.repair", lambda problem, groups, report: groups)
+    monkeypatch.setattr("sqlanon.udfs.after.form.repair", lambda problem, groups, report: groups)
     with pytest.raises(duckdb.InvalidInputException, match=r"A released class reaches l = .* in occupation, l is 5"):
         shared.execute(
             "from anon.anonymize('adult', quasi := ['age', 'education', 'sex'], k := 4, method := 'kacpc', "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import duckdb
@@ -179,4 +179,5 @@ def test_the_command_line_counts_people(tmp_path: Path, capsys: pytest.CaptureFi
     out = tmp_path / "public.csv"
     assert main(["anonymize", str(path), "--quasi", "age", "--k", "3", "--entity", "who", "-o", str(out)]) == 0
     assert out.read_text().splitlines()[0] == "age"
-    assert len(set(out.read_text().splitlines()[1:])) == 1
+    # One class, or two with a row of each person.
+    assert min(Counter(out.read_text().splitlines()[1:]).values()) >= 3

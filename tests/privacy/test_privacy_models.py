@@ -111,7 +111,7 @@ def test_a_release_that_was_tampered_with_no_longer_verifies(shared: Con, asked:
 
 
 def test_a_core_that_breaks_t_is_stopped_by_the_query_itself(shared: Con, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlanon.udfs.solve.repair", lambda problem, groups, report: groups)
+    monkeypatch.setattr("sqlanon.udfs.after.form.repair", lambda problem, groups, report: groups)
     with pytest.raises(
         duckdb.InvalidInputException, match=r"A released class reaches t = 0\.\d+ in occupation, t is 0\.2"
     ):

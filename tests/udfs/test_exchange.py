@@ -174,3 +174,13 @@ def test_the_search_finds_what_repair_cannot():
     found = exchanged(problem, repaired, 10, np.random.default_rng(0), quiet, work=4_000_000)
     assert_keeps(problem, found, 10)
     assert gcp(problem, found) < 0.8 * gcp(problem, repaired)
+
+
+def test_two_people_between_two_groups_are_dealt_either_way():
+    ranks, codes = np.array([[0], [1], [1], [2]]), np.array([[0], [1], [2], [3]])
+    problem = Problem(ranks, np.ones(4, dtype=np.int64), (Numbers(np.arange(3.0)),), np.ones(1), codes)
+    problem = promise(problem, {"distinct_l": 2})
+    start, rng = Groups.collect([0, 1, 2, 3], [0, 0, 1, 1], [1] * 4), np.random.default_rng(0)
+    first = Counter(tuple(deal(problem, start, rng).tuple[:2].tolist()) for _ in range(400))
+    assert set(first) == {(0, 1), (0, 2)}
+    assert min(first.values()) > 150

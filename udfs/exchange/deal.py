@@ -70,5 +70,6 @@ def _pairs(place: Ints, group: Ints, rng: np.random.Generator) -> tuple[Ints, In
     best = np.ones(int(group.max()) + 1)
     np.minimum.at(best, group[one], race)
     np.minimum.at(best, group[other], race)
-    wins = (best[group[one]] == race) & (best[group[other]] == race)
+    # Half of them stay as they are: two rows alone would otherwise trade in every round, and an even number undoes it.
+    wins = (best[group[one]] == race) & (best[group[other]] == race) & (rng.random(len(one)) < 0.5)
     return one[wins], other[wins]
