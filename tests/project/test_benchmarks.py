@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = ("checks", "linked", "quality", "reproduce", "scale", "speed")
-SCRIPTS = ("checks", "continuous", "quality", "reproduce", "scale", "speed")
+SCRIPTS = ("checks", "continuous", "linked", "quality", "reproduce", "scale", "speed", "studio")
 SMALL = {
     "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
     "linked": ["--people", "60", "--k", "5", "--prices", "1", "--effort", "fast"],
     "quality": ["--k", "10", "--columns", "6", "--efforts", "fast", "--suppression", "50"],
     "scale": ["growth", "--rows", "400", "800", "--methods", "kacpc"],
     "speed": ["--k", "10", "--columns", "6", "--methods", "kacpc", "--repeat", "1"],
+    "studio": ["--rows", "2000", "--rounds", "2"],
 }
 SHOWN = {
     "checks": "k_anonymity",
@@ -23,6 +23,7 @@ SHOWN = {
     "quality": "auto, fast",
     "scale": "to the power of",
     "speed": "kacpc",
+    "studio": "MiB in the second",
 }
 
 
