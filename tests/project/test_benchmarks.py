@@ -15,7 +15,6 @@ SMALL = {
     "quality": ["--k", "10", "--columns", "6", "--efforts", "fast", "--suppression", "50"],
     "scale": ["growth", "--rows", "400", "800", "--methods", "kacpc"],
     "speed": ["--k", "10", "--columns", "6", "--methods", "kacpc", "--repeat", "1"],
-    "studio": ["--rows", "2000", "--rounds", "2"],
 }
 SHOWN = {
     "checks": "k_anonymity",
@@ -23,7 +22,6 @@ SHOWN = {
     "quality": "auto, fast",
     "scale": "to the power of",
     "speed": "kacpc",
-    "studio": "MiB in the second",
 }
 
 
@@ -54,6 +52,12 @@ def test_small_cell_runs_and_replaces_its_section_only(script: str, tmp_path: Pa
     assert SHOWN[script] in written
     assert str(tmp_path) not in written, "no paths of the machine in a document"
     assert "Error" not in written, "a cell failed"
+
+
+def test_two_tabs_play_on_a_small_table() -> None:
+    printed = run("studio", "--rows", "2000", "--rounds", "2")
+    assert "| release |" in printed
+    assert "MiB in the second" in printed
 
 
 def test_failing_cell_is_shown_in_its_row(tmp_path: Path) -> None:
