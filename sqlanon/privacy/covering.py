@@ -126,15 +126,15 @@ class Covering:
     @cached_property
     def tuples(self) -> tuple[Codes, Codes]:
         """The distinct tuples of ranks, and which of them each person has."""
-        found, which = np.unique(self.ranks, axis=0, return_inverse=True)
-        return found, which.reshape(-1)
+        found, which, _ = distinct(self.ranks)
+        return found, which
 
     @cached_property
     def classes(self) -> tuple[Codes, Codes, Codes, Codes]:
         """The released classes: their smallest and largest ranks, which of them each row is in, and their rows."""
-        ends, which, rows = np.unique(np.hstack([self.lo, self.hi]), axis=0, return_inverse=True, return_counts=True)
+        ends, which, rows = distinct(np.hstack([self.lo, self.hi]))
         width = self.lo.shape[1]
-        return ends[:, :width], ends[:, width:], which.reshape(-1), rows
+        return ends[:, :width], ends[:, width:], which, rows
 
     def covering(self) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
         """Which classes cover which tuples, as a matrix of 0 and 1 for some tuples at a time."""
@@ -168,6 +168,18 @@ def _shows_ends(attribute: Attribute) -> str:
     if not attribute.is_snapped:
         return f"{label} is distinct from '*'"
     return f"coalesce({label} like '[%]', false)" if attribute.may_be_tight else "false"
+
+
+def distinct(rows: Codes) -> tuple[Codes, Codes, Codes]:
+    """The distinct rows in order, which of them each row is, and how many each has. As numpy's unique by rows, which
+    compares rows one by one and keeps all other threads waiting meanwhile."""
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    is_first = np.ones(len(rows), dtype=bool)
+    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    which = np.empty(len(rows), dtype=np.int64)
+    which[order] = np.cumsum(is_first) - 1
+    return ordered[is_first], which, np.diff(np.flatnonzero(is_first), append=len(rows))
 
 
 def table(rows: Codes, columns: Codes, height: int, width: int, weights: Floats | None = None) -> Floats:

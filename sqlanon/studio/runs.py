@@ -20,6 +20,8 @@ from sqlanon.studio.workspace import Source, Workspace
 
 KEPT = 8
 """Runs of a source whose rows are kept in memory."""
+KEPT_ROWS = 3_000_000
+"""Rows that the runs of a source keep in memory together, but for the last two runs."""
 PATIENT = 3600.0
 
 
@@ -60,10 +62,16 @@ class Runs:
         with self._lock:
             result = Result(next(self._numbers), draft, release, facts, spans, seconds)
             self._results[result.number] = result
-            dropped = [self._results.popitem(last=False)[1] for _ in range(len(self._results) - KEPT)]
+            dropped = []
+            while len(self._results) > KEPT or (len(self._results) > 2 and self._rows > KEPT_ROWS):
+                dropped.append(self._results.popitem(last=False)[1])
         for old in dropped:
             old.close()
         return result
+
+    @property
+    def _rows(self) -> int:
+        return sum(result.facts.rows for result in self._results.values())
 
     def __iter__(self) -> Any:
         return iter(list(self._results.values()))

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = ("checks", "linked", "quality", "reproduce", "scale", "speed")
-SCRIPTS = ("checks", "continuous", "quality", "reproduce", "scale", "speed")
+SCRIPTS = ("checks", "continuous", "linked", "quality", "reproduce", "scale", "speed", "studio")
 SMALL = {
     "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
     "linked": ["--people", "60", "--k", "5", "--prices", "1", "--effort", "fast"],
@@ -53,6 +52,12 @@ def test_small_cell_runs_and_replaces_its_section_only(script: str, tmp_path: Pa
     assert SHOWN[script] in written
     assert str(tmp_path) not in written, "no paths of the machine in a document"
     assert "Error" not in written, "a cell failed"
+
+
+def test_two_tabs_play_on_a_small_table() -> None:
+    printed = run("studio", "--rows", "2000", "--rounds", "2")
+    assert "| release |" in printed
+    assert "MiB in the second" in printed
 
 
 def test_failing_cell_is_shown_in_its_row(tmp_path: Path) -> None:

@@ -86,8 +86,11 @@ def test_progress_is_of_the_run_itself(census: Client) -> None:
     census.wait(5)
 
 
-def test_old_runs_are_dropped_from_memory(clinic: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "KEPT", 2)
+@pytest.mark.parametrize(("limit", "most"), [("KEPT", 2), ("KEPT_ROWS", 40)])
+def test_old_runs_are_dropped_from_memory(
+    clinic: Client, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
+) -> None:
+    monkeypatch.setattr(running, limit, most)
     clinic.get("/t/patients/data")
     clinic.post("/t/patients/columns/suggest")
     for k in ("2", "3", "4"):
