@@ -158,7 +158,7 @@ def check_method(policy: Policy) -> None:
             raise PolicyError(f"{method.name} needs a whole number l of 2 or more, such as {option('l', 2)}")
         if others := [model for model in policy.models if model != "l"]:
             raise PolicyError(f"{method.name} enforces l and no other model. Leave out {', '.join(others)}")
-        if policy.ranges != "auto":
+        if policy.ranges not in ("auto", "text"):
             raise PolicyError(f"ranges does not apply to {method.name}, which releases values unchanged")
     elif not method.is_homogeneous and policy.sees_sensitive:
         raise PolicyError(

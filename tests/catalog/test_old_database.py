@@ -112,7 +112,8 @@ def test_the_stored_comparison_is_found_and_nothing_is_run_again(
         raise AssertionError("a stored cell was run again")
 
     monkeypatch.setitem(sqlanon.compare.__globals__, "anonymize", run_again)
-    found = sqlanon.compare(old, "patients", ["age", "zip"], [2, 3], methods=["auto", "kacpc", "mondrian"])
+    methods = ["auto", "kacpc", "mondrian"]
+    found = sqlanon.compare(old, "patients", ["age", "zip"], [2, 3], methods=methods, ranges="text")  # then the default
     assert [(cell.k, cell.status) for k in (2, 3) for cell in found.ranked(k)] == [(2, "done")] * 3 + [(3, "done")] * 3
     assert value(old, "select count(*) from anon.comparisons") == 6
 

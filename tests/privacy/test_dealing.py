@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import duckdb
+import forming
 import numpy as np
 import pytest
 from worlds import (
@@ -207,3 +208,12 @@ def test_blind_forming_is_refused_where_groups_cannot_be_joined() -> None:
 def test_what_sampling_finds_is_what_counting_finds() -> None:
     people = People((1, 1, 2, 2, 3, 3), (0, 0, 1, 1, 2, 2), 3, {"l": 2.0})
     assert set(drawn(people, 6)) == set(formed(people))
+
+
+def test_forming_tells_of_methods_what_the_docs_say() -> None:
+    # A part of the tables that the figures of docs/privacy.md are counted on, by the methods that draw nothing.
+    above, certain, _ = forming.told("incognito", 6, runs=1)
+    assert (above, certain) == (0, 0)
+    peeled = forming.told("peel", 6, runs=1)
+    assert 0 < peeled[0] < 0.25
+    assert forming.told("peel", 6, runs=2) == pytest.approx(peeled)
