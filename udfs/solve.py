@@ -158,13 +158,16 @@ def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, An
     little k can cost."""
     found: dict[str, Any] = dict(groups.report)
     if request.has_population:
+        found.pop("proven", None)
         return found
     if not request.core.draws_in_secret:
         found["information_distortion"] = information_distortion(problem, groups)
-    if not request.core.is_exact:
-        found["lower_bound"] = certified(
-            problem, request.k, _quiet, _effort(request), request.core.is_homogeneous
-        ).bound
+    proven = found.pop("proven", None)
+    if request.core.is_exact:
+        return found
+    if proven is None or any(limit is not None for limit in request.limits):  # then it is that of a part of the table
+        proven = certified(problem, request.k, _quiet, _effort(request), request.core.is_homogeneous).bound
+    found["lower_bound"] = proven
     return found
 
 

@@ -116,6 +116,16 @@ def certify(
     return Certificate(problem, finder.prices, finder.how)
 
 
+def tight_boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Listing:
+    """The boxes whose k dearest rows lack no more than this of what the box loses, on average; none if too many."""
+    finder = Finder(problem, k, k, objective, MOST["balanced"], _quiet)
+    return finder.listed(certificate.prices, slack) or _listing(0, 0, 0)
+
+
+def _quiet(done: int, total: int, **facts: float) -> None:
+    """Progress that nobody hears of."""
+
+
 class Finder:
     """The best prices so far, and the work that is left."""
 

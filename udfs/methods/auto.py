@@ -1,9 +1,14 @@
-"""Auto: the default. Peel finds the groups, refine polishes them for as long as the user wants to wait.
+"""Auto: the default. Peel finds the groups, a search improves them for as long as the user wants to wait.
+
+Where a row's loss is that of its box alone (NCP, LM, precision), no models are required, k is small and the table is
+not large, 'balanced' and 'best' search by the prices that also prove how near to the best possible the answer is
+(after/search.py). Everywhere else refine polishes the groups, and so it does for 'fast', which does not wait for loops
+to be compiled. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first.
 `effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short polish, 'balanced'
-takes about ten times as long, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
+takes some seconds, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
 peel runs to its end, and what is left of the budget goes to refine.
 
 Time O(E (s d + r (d + log E))) and memory O(E (d + h)) for s steps of peel and r of refine over E distinct tuples with
@@ -14,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -26,15 +31,26 @@ from sqlanon.udfs.exchange.deal import deal
 from sqlanon.udfs.exchange.run import SEARCHED, exchanged
 from sqlanon.udfs.exchange.starts import starts as others
 from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
-from sqlanon.udfs.methods import peel
+from sqlanon.udfs.methods import hilbert, peel
 from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.space import costs
+from sqlanon.udfs.space.grid import ADDITIVE
 
 LARGE = 50_000
 ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
 SMALL = 20_000
 """Tables of this many tuples can afford to repair a start that breaks its models almost everywhere."""
+FEW = 10
+"""Up to this k, the search by prices loses less in the same time; of larger groups a move displaces too many rows."""
+ROOM = 100
+"""The search by prices needs room for this many groups to exchange rows."""
+SEARCH = 14_000
+"""The work of a search by prices for each tuple."""
+COOL = 0.1
+"""The share of its heat that the search has where it begins with groups that are good already."""
+LEAST, MOST = 1_000, 13_000
+"""A table is searched as long as if it had at least, and at most, this many tuples."""
 PER_TUPLE = 20
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
@@ -73,36 +89,36 @@ def cluster(
     part: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """Peel, then refine. The problem is this part of a table that was cut into blocks."""
+    """Peel, then search or refine. The problem is this part of a table that was cut into blocks."""
     begin = clock()
     steps = EFFORTS[effort]
+    if problem.sensitive is not None and not problem.models and objective in ADDITIVE:
+        merged, place = problem.merged()
+        again = partial(cluster, objective=objective, effort=effort, time_budget=time_budget, part=part, clock=clock)
+        return repair.spread(again(merged, k, rng, progress), place, problem.counts, rng)
     share = min(1.0, LARGE * part / len(problem.counts))
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
-    measures = list(dict.fromkeys(("ncp", objective)))
-    parts = [THOUSANDTHS // 4 * i // len(measures) for i in range(len(measures) + 1)]
-    starts = [
-        peel.cluster(problem, k, rng, between(progress, *part), objective=measure, steps=fewer)
-        for measure, part in zip(measures, pairwise(parts), strict=True)
-    ]
-    if problem.models:
-        pause = partial(progress, THOUSANDTHS // 4, THOUSANDTHS)
-        starts = _repaired(problem, k, rng, pause, fewer, starts, objective)
-    groups = min(starts, key=lambda start: costs.excess(problem, start, objective))
+    start = min(
+        _starts(problem, k, rng, progress, objective, fewer), key=lambda one: costs.excess(problem, one, objective)
+    )
+    rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     if problem.models and problem.rows >= SEARCHED and steps.exchange:
-        rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
-        seconds = None if time_budget is None else max(0.0, time_budget - (clock() - begin))
-        work = None if seconds is not None else int(steps.exchange * problem.rows * share)
-        found = exchanged(problem, groups, k, rng, rest, work=work, seconds=seconds, objective=objective, clock=clock)
-        if found is not None:
-            return found
+        left = None if time_budget is None else max(0.0, time_budget - (clock() - begin))
+        work = None if left is not None else int(steps.exchange * problem.rows * share)
+        exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
+        if exchange is not None:
+            return exchange
+    is_small = k <= FEW and part == 1 and len(problem.counts) <= SMALL and problem.rows >= ROOM * k
+    is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
+    if is_searched and effort == "balanced":
+        return _searched(problem, [start], k, rng, rest, objective, effort)
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
-    rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     found = refine(
         problem,
-        groups,
+        start,
         k,
         rng,
         rest,
@@ -112,7 +128,54 @@ def cluster(
         objective=objective,
         clock=clock,
     )
+    if is_searched and effort == "best":
+        pause = partial(progress, THOUSANDTHS, THOUSANDTHS)
+        return _searched(problem, [start, found], k, rng, lambda *done, **facts: pause(), objective, effort)
     return deal(problem, found, rng) if problem.models and objective not in costs.PRIVATE else found
+
+
+def _starts(
+    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: int
+) -> list[Groups]:
+    """Peels by the objective and by NCP; on one column the optimum along it; with models, what keeps them."""
+    measures = list(dict.fromkeys(("ncp", objective)))
+    parts = [THOUSANDTHS // 4 * i // len(measures) for i in range(len(measures) + 1)]
+    starts = [
+        peel.cluster(problem, k, rng, between(progress, *part), objective=measure, steps=steps)
+        for measure, part in zip(measures, pairwise(parts), strict=True)
+    ]
+    pause = partial(progress, THOUSANDTHS // 4, THOUSANDTHS)
+    if problem.models:
+        return _repaired(problem, k, rng, pause, steps, starts, objective)
+    if len(problem.attributes) == 1:
+        starts.append(hilbert.cluster(problem, k, rng, lambda *done, **facts: pause()))
+    return starts
+
+
+def _searched(
+    problem: Problem,
+    starts: list[Groups],
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress,
+    objective: str,
+    effort: str,
+) -> Groups:
+    """Prices, then the search that they guide, from the first start; if there are others, from the best of all again,
+    without undoing much of it. They are imported when needed: numba alone takes a quarter of a second."""
+    from sqlanon.udfs.after.search import HEAT, search
+    from sqlanon.udfs.evaluate.prices import certify
+
+    proof = certify(problem, k, between(progress, 0, THOUSANDTHS // 3), objective=objective, effort=effort)
+    work = SEARCH * min(max(len(problem.counts), LEAST), MOST)
+    first, *others = starts
+    rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
+    found = search(problem, first, k, rng, rest, proof, objective=objective, work=work)
+    if others:
+        best = min([*others, found], key=lambda one: costs.excess(problem, one, objective))
+        hold = between(progress, THOUSANDTHS, THOUSANDTHS)
+        found = search(problem, best, k, rng, hold, proof, objective=objective, work=work, heat=HEAT * COOL)
+    return replace(found, report=found.report | {"proven": proof.bound}) if objective == "ncp" else found
 
 
 def _repaired(

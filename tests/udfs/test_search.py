@@ -1,0 +1,97 @@
+"""The search that prices guide: every row in a group of k, never more loss, and near to the optimum."""
+
+import numpy as np
+import pytest
+from adult import DATA, adult, with_age_as_tree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optimum import least_loss
+from problems import generators, random_problem
+from test_prices import quiet, tiny
+
+from sqlanon.udfs.after.search import search
+from sqlanon.udfs.evaluate.prices import certify
+from sqlanon.udfs.methods import auto, hilbert, peel
+from sqlanon.udfs.problem import SUPPRESSED, Groups, Problem, gcp
+from sqlanon.udfs.space import costs
+
+
+@settings(max_examples=60, deadline=None)
+@given(rng=generators, k=st.integers(1, 5), objective=st.sampled_from(["ncp", "lm", "precision"]))
+def test_every_row_stays_every_group_has_k_and_the_loss_never_rises(rng, k, objective):
+    problem = random_problem(rng)
+    k = min(k, problem.rows)
+    before = peel.cluster(problem, k, rng, quiet)
+    found = certify(problem, k, quiet, objective=objective, work=3_000_000)
+    after = search(problem, before, k, rng, quiet, found, objective=objective, work=30_000)
+    assert np.array_equal(np.bincount(after.tuple, weights=after.rows), problem.counts)
+    assert after.closure(problem)[2].min() >= k
+    assert costs.excess(problem, after, objective) <= costs.excess(problem, before, objective) + 1e-9
+
+
+def test_tiny_tables_end_near_the_optimum():
+    rng = np.random.default_rng(1)
+    reached = possible = 0.0
+    for _ in range(60):
+        problem, k = tiny(rng), int(rng.integers(2, 4))
+        start = Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts)
+        found = search(problem, start, k, rng, quiet, certify(problem, k, quiet, work=3_000_000), work=300_000)
+        reached, possible = reached + gcp(problem, found), possible + least_loss(problem, k)
+    assert reached <= 1.1 * possible
+
+
+def test_suppressed_rows_stay_suppressed():
+    rng = np.random.default_rng(4)
+    problem = random_problem(rng)
+    group = np.where(np.arange(len(problem.counts)) == 0, SUPPRESSED, 0)
+    start = Groups.collect(np.arange(len(problem.counts)), group, problem.counts)
+    found = search(problem, start, 3, rng, quiet, certify(problem, 3, quiet), work=50_000)
+    gone = found.group == SUPPRESSED
+    assert found.tuple[gone].tolist() == [0]
+    assert found.rows[gone].tolist() == [problem.counts[0]]
+
+
+def test_the_same_seed_gives_the_same_groups(monkeypatch):
+    monkeypatch.setattr(auto, "ROOM", 1)
+    problem = random_problem(np.random.default_rng(8))
+    one, other = (auto.cluster(problem, 3, np.random.default_rng(2), quiet, effort="balanced") for _ in range(2))
+    assert np.array_equal(one.group, other.group)
+    assert np.array_equal(one.tuple, other.tuple)
+
+
+@settings(max_examples=25, deadline=None)
+@given(rng=generators, k=st.integers(2, 5))
+def test_on_one_column_auto_is_no_worse_than_the_dynamic_program(rng, k):
+    whole = random_problem(rng)
+    ranks, place = np.unique(whole.ranks[:, :1], axis=0, return_inverse=True)
+    counts = np.bincount(place.reshape(-1), weights=whole.counts).astype(np.int64)
+    problem = Problem(ranks, counts, whole.attributes[:1], np.ones(1))
+    k = min(k, problem.rows)
+    mine = auto.cluster(problem, k, rng, quiet, effort="fast")
+    assert gcp(problem, mine) <= gcp(problem, hilbert.cluster(problem, k, rng, quiet)) + 1e-12
+
+
+def test_balanced_reports_the_bound_that_its_prices_prove(monkeypatch):
+    monkeypatch.setattr(auto, "ROOM", 1)
+    problem = random_problem(np.random.default_rng(3))
+    found = auto.cluster(problem, 3, np.random.default_rng(0), quiet, effort="balanced")
+    assert found.report["proven"] <= gcp(problem, found) + 1e-12
+    assert found.report["proven"] > 0
+
+
+def test_best_loses_no_more_than_what_it_would_without_prices(monkeypatch):
+    monkeypatch.setattr(auto, "ROOM", 1)
+    problem = random_problem(np.random.default_rng(6))
+    with_prices = auto.cluster(problem, 3, np.random.default_rng(0), quiet, effort="best")
+    monkeypatch.setattr(auto, "FEW", 0)
+    without = auto.cluster(problem, 3, np.random.default_rng(0), quiet, effort="best")
+    assert gcp(problem, with_prices) <= gcp(problem, without) + 1e-12
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the table is not here")
+@pytest.mark.parametrize(("is_tree", "most"), [(False, 0.0272), (True, 0.0343)])
+def test_balanced_on_adult_is_within_a_seventh_of_the_bound(is_tree, most):
+    table = with_age_as_tree(adult()) if is_tree else adult()
+    found = auto.cluster(table, 10, np.random.default_rng(0), quiet, effort="balanced")
+    assert gcp(table, found) <= most
+    assert gcp(table, found) <= 1.15 * found.report["proven"]
