@@ -165,7 +165,7 @@ def test_the_file_says_what_holds_and_nothing_else(made: sqlanon.Release, out: P
         "classes": made.proof.classes,
         "suppressed": 0,
         "left_out": 0,
-        "ranges": "text",
+        "ranges": "auto",
         "sqlanon": sqlanon.__version__,
     }
     assert list(said) == ABOUT

@@ -371,7 +371,7 @@ def test_names_and_values_of_markup_stay_text_on_every_page(browser: Any, hostil
         _is_harmless(browser)
         browser.get(f"{address}/release")
         press(browser, "Store")
-        until(browser, lambda: "up to date" in text_of(browser) or "note bad" in browser.page_source)
+        until(browser, lambda: "Stored as" in text_of(browser) or "note bad" in browser.page_source)
         _is_harmless(browser)
     browser.get(f"{base}/")
     _is_harmless(browser)
