@@ -24,6 +24,8 @@ from sqlanon.studio.workspace import Source, Workspace
 
 DEMO_ROWS = 10_000
 KEY = "pseudonyms.key"
+ENOUGH = 1_200
+"""Rows from which on every search takes part, also that with models."""
 
 
 class Desk:
@@ -214,8 +216,11 @@ class Studio:
         def run() -> None:
             with sqlanon.connect() as con:
                 samples.create(con.duckdb, "patients")
-                for effort in ("fast", "best"):
-                    sqlanon.anonymize(con, "patients", ["age", "sex"], 4, effort=effort, sensitive=["ward"], l=1.5)
+                samples.create(con.duckdb, "adult", rows=ENOUGH)
+                quasi = ["age", "sex", "education"]
+                sqlanon.anonymize(con, "patients", ["age", "sex"], 4, effort="best")
+                sqlanon.anonymize(con, "adult", quasi, 4)
+                sqlanon.anonymize(con, "adult", quasi, 4, sensitive=["occupation"], l=1.5)
 
         self.background.ask(("warm",), run, wait=0, pool="attack")
 
