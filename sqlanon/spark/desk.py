@@ -123,17 +123,18 @@ class Desk:
         # NULL is nobody's text: it ends a range as nothing, which is released as *.
         text = (
             f"select case when domain.value is not null then ends.first end as first, "
-            f"case when domain.value is not null then ends.last end as last from {attribute.domain} as domain "
-            f"join ({ends}) as ends on ends.rank = domain.rank order by domain.rank"
+            f"case when domain.value is not null then ends.last end as last, domain.label "
+            f"from {attribute.domain} as domain join ({ends}) as ends on ends.rank = domain.rank order by domain.rank"
         )
         rows = run(self.con, text)
-        first, last = (pa.array([row[end] for row in rows], pa.string()) for end in (0, 1))
+        first, last, alone = (pa.array([row[place] for row in rows], pa.string()) for place in range(3))
         return Book(
             size=len(rows),
             weight=attribute.weight,
             place=place,
             first=first,
             last=last,
+            alone=alone if attribute.may_be_tight else None,
             is_snapped=attribute.is_snapped,
             separator=attribute.family.separator,
             closing=closing(attribute.family) if attribute.is_snapped else "]",

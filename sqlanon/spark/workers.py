@@ -37,7 +37,8 @@ class Book:
     """What workers know of an attribute: its ranks, its tree or its number line, and how ranges of ranks are released.
 
     `labels` holds the text of each node of a tree as `Tree` orders them. Of a number line, `first` and `last` hold the
-    texts with which a range begins and ends, for each rank. `is_pair` says that it is released as two columns, which
+    texts with which a range begins and ends, for each rank, and `alone` what is released where a group shares one value
+    of a line that is snapped otherwise. `is_pair` says that it is released as two columns, which
     Spark looks up by rank.
     """
 
@@ -48,6 +49,7 @@ class Book:
     labels: Any = None
     first: Any = None
     last: Any = None
+    alone: Any = None
     is_snapped: bool = False
     separator: str = "-"
     closing: str = "]"
@@ -65,14 +67,17 @@ class Book:
         """The label of each range."""
         if isinstance(self.attribute, Tree):
             return self.labels.take(pa.array(self.attribute.common(lo, hi)))
-        first, last = self.first.take(pa.array(lo)).to_pylist(), self.last.take(pa.array(hi)).to_pylist()
-        ends = zip(first, last, (lo == hi).tolist(), strict=True)
-        return pa.array([self._range(*pair) for pair in ends], pa.string())
+        ends = (self.first, lo), (self.last, hi), (self.alone, lo)
+        texts = ([None] * len(lo) if at is None else at.take(pa.array(rank)).to_pylist() for at, rank in ends)
+        ranges = zip(*texts, (lo == hi).tolist(), strict=True)
+        return pa.array([self._range(*each) for each in ranges], pa.string())
 
-    def _range(self, first: str | None, last: str | None, is_one: bool) -> str | None:
+    def _range(self, first: str | None, last: str | None, alone: str | None, is_one: bool) -> str | None:
         """The text of a range, as sql/steps/print/labels_values.sql and labels_cells.sql have it."""
         if first is None or (is_one and not self.is_snapped):
             return first
+        if is_one and alone is not None:
+            return alone
         if last is None:
             return "*"
         return first if self.is_snapped and first == last else f"[{first}{self.separator}{last}{self.closing}"

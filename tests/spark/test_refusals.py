@@ -27,7 +27,7 @@ ALIKE: dict[str, dict[str, Any]] = {
     "a column of two roles": BASE | {"keep": ["age"]},
     "a model without a column": BASE | {"l": 2},
     "a hierarchy that does not fit": BASE | {"hierarchies": {"sex": {"dates": True}}},
-    "a grid without snapped ranges": BASE | {"grid": {"age": 5}},
+    "a grid without snapped ranges": BASE | {"ranges": "text", "grid": {"age": 5}},
 }
 ONLY_DUCKDB: dict[str, dict[str, Any]] = {
     "population": {"population": "everybody"},
