@@ -85,7 +85,7 @@ class Book:
 
 @dataclass(frozen=True)
 class Task:
-    """What every worker is told: the request, the attributes, and how tuples are packed into columns.
+    """What every worker gets: the request, the attributes, and how tuples are packed into columns.
 
     `radix` holds for each key column the multiplier and size of each rank in it. `codes` are the columns with sensitive
     codes, `who` that of the person where people are counted. `shares` are those of the whole table's sensitive values,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import Response
 
 from sqlanon.studio import looking
@@ -24,29 +26,18 @@ def index(ask: Ask) -> Response:
 
 def data(ask: Ask) -> Response:
     """One table: rows, columns, whose rows they are."""
-    profile = ask.profile()
-    draft = ask.draft(profile)
-    people = ask.studio.ask(
-        ask.source, ("people", draft.person), lambda con: looking.people_of(con, ask.source, draft.person)
-    )
-    return render(
-        ask,
-        "data.html",
-        profile=profile,
-        draft=draft,
-        people=people,
-        sample=None,
-        copies=copies(ask, draft),
-        current="data",
-    )
+    return _data(ask)
 
 
 def values(ask: Ask) -> Response:
     """Ten rows, because somebody asked for them; they are on no page that is kept."""
     with ask.source.workspace.cursor() as con:
-        names, rows = looking.some_rows(con, ask.source)
-    if ask.is_fragment:
-        return render(ask, "_values.html", sample=(names, rows))
+        sample = looking.some_rows(con, ask.source)
+    return render(ask, "_values.html", sample=sample) if ask.is_fragment else _data(ask, sample)
+
+
+def _data(ask: Ask, sample: Any = None) -> Response:
+    """The page of a table, with a sample of its rows if one was asked for."""
     profile = ask.profile()
     draft = ask.draft(profile)
     people = ask.studio.ask(
@@ -58,7 +49,7 @@ def values(ask: Ask) -> Response:
         profile=profile,
         draft=draft,
         people=people,
-        sample=(names, rows),
+        sample=sample,
         copies=copies(ask, draft),
         current="data",
     )
