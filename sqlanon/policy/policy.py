@@ -226,8 +226,8 @@ class Policy:
             )
         if len(self.quasi) > MOST_QUASI:
             raise PolicyError(
-                f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: more would leave next to nothing "
-                "of a table. Name those that others can know"
+                f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: more would leave next to "
+                "nothing of a table. Name those that others can know"
             )
 
     def _check_mappings(self) -> None:
