@@ -31,7 +31,7 @@ from sqlanon.engine.functions import (
     pseudonyms,
     shuffle,
 )
-from sqlanon.engine.session import run, translate_errors
+from sqlanon.engine.session import is_in_transaction, run, translate_errors
 from sqlanon.errors import SQL_FUNCTION, CatalogError, SqlanonError, read_in
 from sqlanon.keys import lent, token_of
 from sqlanon.progress.run import Run, watch_interrupts
@@ -70,6 +70,8 @@ class Instance:
     def __init__(self, planners: dict[str, Planner]) -> None:
         self.key = fresh_name("instance")
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
+        self.cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+        """Cursors of them that have been here before: asking DuckDB takes longer than the question is worth."""
         self.planners = {function: self._planning(planner) for function, planner in planners.items()}
         self.cores = Cores()
         self.functions: dict[str, Callable[..., Any]] = {}  # kept: DuckDB holds functions weakly
@@ -149,21 +151,27 @@ def instance_of(con: duckdb.DuckDBPyConnection) -> Instance:
 
 
 def _find(con: duckdb.DuckDBPyConnection) -> Instance | None:
-    """The instance that the connection was loaded on, or, for a cursor of such a connection, that DuckDB names.
-
-    The function is looked for before it is called: a failing statement would abort the caller's transaction.
-    """
+    """The instance that the connection was loaded on, or, for a cursor of such a connection, that DuckDB names."""
     for instance in list(_instances.values()):
-        if any(reference() is con for reference in instance.connections):
+        if con in instance.cursors or any(reference() is con for reference in instance.connections):
             return instance
-    return _named(con)
+    if (found := _named(con)) is not None:
+        found.cursors.add(con)
+    return found
 
 
 def _named(con: duckdb.DuckDBPyConnection) -> Instance | None:
-    """The instance that DuckDB names, if it knows the functions."""
-    if run(con, "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"):
+    """The instance that DuckDB names, if it knows the functions.
+
+    Inside a transaction, which a failing statement would abort, the function is looked for before it is called.
+    """
+    listed = "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"
+    if is_in_transaction(con) and not run(con, listed):
+        return None
+    try:
         return _instances[run(con, "select sqlanon_instance()")[0][0]]
-    return None
+    except duckdb.CatalogException:
+        return None
 
 
 def enlist(con: duckdb.DuckDBPyConnection, wanted: Run | None) -> str | None:

@@ -159,6 +159,7 @@ PLANNED = (
 )
 HELPERS = ("quoted_list", "quoted_text", "numbered_list", "size_text", "class_query", "linked_query", "model_query")
 """Macros that others are made of, in an order in which each finds what it uses."""
+UTILITY = "macros/utility/utility.sql"
 CHECKS = ("k_anonymity", "linked_k", "equivalence_classes", "violations", "model_violations")
 
 
@@ -204,15 +205,20 @@ def macros() -> list[Macro]:
         Macro("hierarchy_tree", "macros/hierarchy/hierarchy_tree.sql"),
         Macro("methods", "macros/methods/methods.sql", {"methods": ", ".join(map(_method_row, METHODS))}),
         *(planned.macro for planned in PLANNED),
-        Macro("utility", "macros/utility/utility.sql", {"measures": _measures_of_release()}),
+        Macro("utility", UTILITY, {"measures": _measures_of_release()}),
         *(_measure_macro(measure) for measure in MEASURES if measure.has_macro),
     ]
 
 
 def schema_sql() -> list[str]:
-    """The statements that make the tables and macros."""
+    """The statements that make the tables and macros.
+
+    DuckDB binds what a macro reads whenever one is made. So the macros of single measures, which read the long query of
+    `utility`, are made while that is short.
+    """
     tables = [render("catalog/tables.sql"), render("catalog/comparisons.sql"), render("catalog/history.sql")]
-    return [*tables, *(macro.sql for macro in macros())]
+    short = Macro("utility", UTILITY, {"measures": 'select null as measure, null as "column", null as value'})
+    return [*tables, short.sql, *(macro.sql for macro in sorted(macros(), key=lambda macro: macro.file == UTILITY))]
 
 
 def _query_of_model() -> str:
