@@ -2,7 +2,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo studio test nightly docs format notebooks snapshots clean
+unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes, each of which would compile the tree again
+
+.PHONY: demo studio test types suite nightly docs format notebooks snapshots clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
@@ -13,11 +15,16 @@ studio: $(VENV)/.studio  ## the web page, on the sample data
 test: $(VENV)/.developing  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory --jobs 2 types suite
+
+types: $(VENV)/.developing
 	@typed=$$(mktemp -d) && mkdir -p $$typed/sqlanon/udfs && (ln -s $(CURDIR)/sqlanon/* $$typed/sqlanon/ 2>/dev/null; \
 		ln -s $(CURDIR)/udfs/* $(CURDIR)/sqlanon/udfs/__init__.py $$typed/sqlanon/udfs/; cd $$typed && \
 		$(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p sqlanon); \
 		found=$$?; rm -r $$typed; exit $$found  # links to the tree, laid out as in a wheel
-	$(BIN)/python -m pytest -n auto
+
+suite: $(VENV)/.developing
+	$(BIN)/python -m pytest -n auto --dist worksteal  # which leaves files whole as far as it can, with what their tests share
 
 nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables, Spark itself: an hour or two
 	$(BIN)/python tests/robust/kill.py --moments 100
