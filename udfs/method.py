@@ -20,6 +20,12 @@ MEASURES = ("cost", "objective")
 """The parameters that name what a method minimizes."""
 
 
+def measure_of(parameters: Mapping[str, Any]) -> str:
+    """What a method with these parameters minimizes: NCP unless they name another measure."""
+    asked = [str(parameters[option]) for option in MEASURES if parameters.get(option) is not None]
+    return asked[0] if asked else "ncp"
+
+
 def between(progress: Progress, low: int, high: int) -> Progress:
     """Progress of one part of some work, which goes from `low` to `high` thousandths of all."""
     return lambda done, total, **facts: progress(low + (high - low) * done // max(1, total), THOUSANDTHS, **facts)
@@ -88,6 +94,8 @@ class Method:
     """Are quasi-identifiers released unchanged, with the sensitive values of each group apart?"""
     suppresses: bool = False
     """Does it take max_suppression as a parameter? Other methods get it by a step of its own (suppress.py)."""
+    is_full_domain: bool = False
+    """Is every column released at one level in all rows?"""
     block_size: int | None = 20_000
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
     counts_rows: bool = False

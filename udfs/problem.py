@@ -66,8 +66,9 @@ class Numbers:
         low, high = np.nanmin(at), np.nanmax(at)
         return np.asarray((at - low) / (high - low))
 
-    def loss(self, lo: Ints, hi: Ints) -> Floats:
-        """The share of the line that [lo, hi] covers: NCP (He et al. 2012). NULL with numbers covers all."""
+    def loss(self, lo: Ints, hi: Ints, least: int = 0) -> Floats:
+        """The share of the line that [lo, hi] covers: NCP (He et al. 2012). NULL with numbers covers all. Numbers have
+        no levels."""
         width = self.unit[hi] - self.unit[lo]
         return np.where(np.isnan(width), np.where(lo == hi, 0.0, 1.0), width)
 
@@ -130,14 +131,19 @@ class Tree:
         is_leaf[self.leaf] = True
         return np.where(is_leaf, 0.0, covered / self.leaves)
 
-    def loss(self, lo: Ints, hi: Ints) -> Floats:
-        """The NCP of the closest common node of each range."""
-        return self.node_loss[self.common(lo, hi)]
+    def loss(self, lo: Ints, hi: Ints, least: int = 0) -> Floats:
+        """The NCP of the closest common node of each range, or of the node above it that has at least this level."""
+        node = self.common(lo, hi)
+        if least:
+            node = np.where(self.level[node] < least, self.path[self.height - 1 - least, lo], node)
+        return self.node_loss[node]
 
 
 Attribute = Numbers | Tree
 Box = tuple[Ints, Ints]
 """lo and hi, groups × attributes."""
+Levels = tuple[int, ...]
+"""For each attribute a level of its tree; 0 where it has none."""
 Closure = tuple[Ints, Ints, Ints]
 """lo and hi (groups × attributes) and the number of rows of each group."""
 
@@ -213,11 +219,12 @@ class Problem:
             kinds.append(Kinds(of_tuple.reshape(-1), context, np.ascontiguousarray(kind[:, -1])))
         return tuple(kinds)
 
-    def loss(self, lo: Ints, hi: Ints) -> Floats:
-        """The weighted NCP of a row in each box; lo and hi have the attributes in their last dimension."""
+    def loss(self, lo: Ints, hi: Ints, levels: Levels | None = None) -> Floats:
+        """The weighted NCP of a row in each box; lo and hi have the attributes in their last dimension. No node is
+        below the `levels`."""
         total = np.zeros(lo.shape[:-1])
         for j, (attribute, weight) in enumerate(zip(self.attributes, self.weights, strict=True)):
-            total += weight * attribute.loss(lo[..., j], hi[..., j])
+            total += weight * attribute.loss(lo[..., j], hi[..., j], levels[j] if levels else 0)
         return total
 
     @property
@@ -238,7 +245,7 @@ class Groups:
     Group ids are 0, 1, 2, ..., SUPPRESSED and LEFT_OUT. A tuple may appear in several groups. `report` holds what the
     core reports in addition, such as learned weights: text, numbers, lists and dictionaries. `box` holds lo and
     hi (groups × attributes) where what is released is wider than what the group's rows need, as in full-domain
-    generalization.
+    generalization; `levels` then holds, for each attribute, the level of its tree below which no node is released.
     """
 
     tuple: Ints
@@ -246,6 +253,7 @@ class Groups:
     rows: Ints
     report: dict[str, Any] = field(default_factory=dict)
     box: Box | None = None
+    levels: Levels | None = None
 
     @classmethod
     def collect(
@@ -255,13 +263,14 @@ class Groups:
         rows: npt.ArrayLike,
         report: dict[str, Any] | None = None,
         box: Box | None = None,
+        levels: Levels | None = None,
     ) -> Groups:
         """Groups from entries in any order: sorted by group and tuple, the rows of equal entries added up."""
         tuples, ids, copies = (np.asarray(part, dtype=np.int64) for part in (tuple, group, rows))
         order = np.lexsort((tuples, ids))
         tuples, ids, copies = tuples[order], ids[order], copies[order]
         first = np.flatnonzero(np.r_[ids.size > 0, (np.diff(ids) != 0) | (np.diff(tuples) != 0)])
-        return cls(tuples[first], ids[first], np.add.reduceat(copies, first), report or {}, box)
+        return cls(tuples[first], ids[first], np.add.reduceat(copies, first), report or {}, box, levels)
 
     def closure(self, problem: Problem) -> Closure:
         """lo and hi (groups × attributes) as printed, and the number of rows of each group that is not suppressed."""
@@ -283,4 +292,4 @@ def gcp(problem: Problem, groups: Groups) -> float:
     lo, hi, rows = groups.closure(problem)
     suppressed = groups.rows[groups.group < 0].sum()
     total = problem.weights.sum()
-    return float((problem.loss(lo, hi) @ rows + suppressed * total) / (total * problem.rows))
+    return float((problem.loss(lo, hi, groups.levels) @ rows + suppressed * total) / (total * problem.rows))

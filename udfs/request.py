@@ -48,6 +48,8 @@ class Request:
     refine: bool = False
     forming: str = "free"
     block_size: int | None = None
+    polish: bool = True
+    """Are groups refined across the borders of blocks?"""
     limits: tuple[tuple[int | None, int | None] | None, ...] = ()
     """For each attribute the finest and the coarsest level that may be released; empty where there is no limit."""
     names: tuple[str, ...] = ()
@@ -63,10 +65,11 @@ class Request:
         """As text that SQL carries to the function that runs it."""
         given = asdict(self)
         hidden = () if self.is_linked else LINKED
+        usual = {"limits": (), "names": (), "polish": True}
         plain = {
             name: value
             for name, value in given.items()
-            if name not in hidden and (name not in ("limits", "names") or value)
+            if name not in hidden and (name not in usual or value != usual[name])
         }
         return json.dumps(plain)
 

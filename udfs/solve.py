@@ -6,7 +6,6 @@ DuckDB's functions, workers of other engines and tests call `solve` alike. It kn
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from sqlanon.udfs.after.suppress import settle, suppress
 from sqlanon.udfs.after.trim import trim
 from sqlanon.udfs.evaluate.centers import information_distortion
 from sqlanon.udfs.exchange.run import SEARCHED, WORK, exchanged
-from sqlanon.udfs.method import MEASURES, THOUSANDTHS, Progress, between
+from sqlanon.udfs.method import THOUSANDTHS, Progress, between, measure_of
 from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.space.costs import OBJECTIVES
@@ -55,7 +54,7 @@ def solve(
         mixed, order = in_random_order(problem, rng)
         work = _blind if request.forming == "blind" and problem.models else _clustered
         found = work(request, mixed, rng, progress, workers)
-        groups = Groups.collect(order[found.tuple], found.group, found.rows, found.report, found.box)
+        groups = Groups.collect(order[found.tuple], found.group, found.rows, found.report, found.box, found.levels)
     if request.max_suppression is not None:
         groups = settle(problem, groups, request.k)
     if request.has_population and released is not None:
@@ -84,17 +83,16 @@ def _clustered(
     method = request.core
     size = request.block_size or method.block_size
     work = partial(solve_block, request)
-    polished_by = seams(request.parameters)
+    polished_by = seams(request)
     return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers, polished_by)
 
 
-def seams(parameters: Mapping[str, Any]) -> str | None:
+def seams(request: Request) -> str | None:
     """The measure by which groups are polished across the borders of blocks: the one that the method keeps low. None
-    where no search knows it, or the method is asked for as printed."""
-    asked = [str(parameters[option]) for option in MEASURES if parameters.get(option) is not None]
-    measure = asked[0] if asked else "ncp"
-    is_literal = parameters.get("ending") == "paper"
-    return measure if measure in OBJECTIVES and not is_literal else None
+    where no search knows it, the method is asked for as printed, or nobody wants it."""
+    measure = measure_of(request.parameters)
+    is_literal = request.parameters.get("ending") == "paper"
+    return measure if request.polish and measure in OBJECTIVES and not is_literal else None
 
 
 def _blind(
@@ -142,15 +140,18 @@ def solve_block(
     groups = form(method, parameters, problem, k, rng, progress)
     if may_go and not method.suppresses:
         groups = suppress(problem, groups, k, may_go, progress)
-    return _refined(problem, groups, k, rng, progress) if request.refine else groups
+    return _refined(request, problem, groups, rng, progress) if request.refine else groups
 
 
-def _refined(problem: Problem, groups: Groups, k: int, rng: np.random.Generator, progress: Progress) -> Groups:
-    """The groups after a search for less loss: with models the one that exchanges rows, where it knows them."""
-    found = None
+def _refined(
+    request: Request, problem: Problem, groups: Groups, rng: np.random.Generator, progress: Progress
+) -> Groups:
+    """The groups after a search for less of what the method keeps low: with models the one that exchanges rows, where
+    it knows them."""
+    k, objective, found = request.k, measure_of(request.parameters), None
     if problem.models and problem.rows >= SEARCHED:
-        found = exchanged(problem, groups, k, rng, progress, work=WORK * problem.rows)
-    return refine(problem, groups, k, rng, progress) if found is None else found
+        found = exchanged(problem, groups, k, rng, progress, work=WORK * problem.rows, objective=objective)
+    return refine(problem, groups, k, rng, progress, objective=objective) if found is None else found
 
 
 def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:

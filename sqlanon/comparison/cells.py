@@ -42,17 +42,19 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """What its row says of itself: nothing, † where the promise is another, or why there are no values."""
-        return ("" if self.has_classes else "†") if self.is_done else self.status
+        """What its row says of itself: nothing, † where the promise is another, ‡ where something was done beyond the
+        method, such as clustering in blocks, or why there are no values."""
+        if not self.is_done:
+            return self.status
+        return ("" if self.has_classes else "†") + ("‡" if self.message else "")
 
     @property
     def note(self) -> str:
         """What its mark stands for."""
         if not self.is_done:
             return self.message or self.status
-        if self.has_classes:
-            return ""
-        return kind_of(self.method).note
+        promise = "" if self.has_classes else kind_of(self.method).note
+        return "; ".join(part for part in (promise, self.message) if part)
 
 
 @dataclass(frozen=True)

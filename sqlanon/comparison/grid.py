@@ -19,6 +19,7 @@ from sqlanon.errors import DataError, InterruptedRunError, PolicyError, SqlanonE
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.options import ROLES
 from sqlanon.policy.policy import Policy
+from sqlanon.policy.words import added_in_words
 from sqlanon.progress.run import Run
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release
@@ -112,7 +113,8 @@ def _cell(comparison: Comparison, table: str, asked: Asked) -> Cell:
             return Cell(asked.method, asked.k, "failed", message, timed.seconds)
     release.discard()
     measures = release.metrics() | {"time": timed.seconds} | _risks(release)
-    return Cell(asked.method, asked.k, "done", None, timed.seconds, measures, release.proof.as_dict())
+    added = added_in_words(release.policy, release.learned) or None
+    return Cell(asked.method, asked.k, "done", added, timed.seconds, measures, release.proof.as_dict())
 
 
 def _store(catalog: Catalog, comparison: Comparison, asked: Asked, cell: Cell) -> None:

@@ -19,7 +19,7 @@ from sqlanon.progress.run import Run, interruptible
 from sqlanon.udfs.evaluate.divergence import divergence
 from sqlanon.udfs.evaluate.matches import least_matches
 from sqlanon.udfs.evaluate.population import fewest_inside
-from sqlanon.udfs.problem import Groups, Problem
+from sqlanon.udfs.problem import Groups, Levels, Problem
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.solve import certified, findings, solve
 
@@ -32,7 +32,7 @@ COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
 BOUNDS = "STRUCT(error VARCHAR, gcp DOUBLE, how VARCHAR)"
 ANSWER = (
     'STRUCT(error VARCHAR, deals STRUCT(tuple BIGINT, group_id BIGINT, "rows" BIGINT, first BIGINT)[], '
-    "ranges STRUCT(group_id BIGINT, lo BIGINT[], hi BIGINT[])[])"
+    "ranges STRUCT(group_id BIGINT, lo BIGINT[], hi BIGINT[])[], levels BIGINT[])"
 )
 
 
@@ -109,6 +109,7 @@ class Cores:
         errors: list[str | None] = []
         deals: list[pa.StructArray] = []
         ranges: list[pa.StructArray] = []
+        levels: list[Levels | None] = []
         for text, node_list, tuple_list in zip(chunks(requests), chunks(nodes), chunks(tuples), strict=True):
             request = Request.of_json(text.as_py())
             problem = problem_of(request, node_list.values, tuple_list.values)
@@ -126,8 +127,10 @@ class Cores:
                 groups = Groups.collect([], [], [])
             deals.append(deals_of(groups))
             ranges.append(ranges_of(problem, groups))
+            levels.append(groups.levels)
         return pa.StructArray.from_arrays(
-            [pa.array(errors, pa.string()), lists_of(deals), lists_of(ranges)], names=["error", "deals", "ranges"]
+            [pa.array(errors, pa.string()), lists_of(deals), lists_of(ranges), pa.array(levels, pa.list_(pa.int64()))],
+            names=["error", "deals", "ranges", "levels"],
         )
 
     def _run_of(self, request: Request) -> Run:

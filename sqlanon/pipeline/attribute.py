@@ -167,9 +167,8 @@ class Attribute:
         center = self.family.center if self.is_range else "mode"
         return render(f"steps/print/centers_{center}.sql", domain=self.domain, rank=self.rank)
 
-    @property
-    def labels_sql(self) -> str:
-        """What is released for each range that a group covers."""
+    def labels_sql(self, levels: str | None = None) -> str:
+        """What is released for each range that a group covers: no node below its place in the list `levels`."""
         fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
         if self.is_range and self.is_snapped:
             ends = {"separator": literal(self.family.separator), "closing": literal(cells.closing(self.family))}
@@ -179,6 +178,8 @@ class Attribute:
             return render("steps/print/labels_values.sql", **fragments, separator=literal(self.family.separator))
         if self.limits is not None and self.limits[0]:
             fragments["nodes"] = f"(from {self.nodes} where level >= {self.limits[0]})"
+        if levels is not None:
+            fragments["nodes"] = f"(from {fragments['nodes']} where level >= coalesce(({levels})[{self.number}], 0))"
         return render("steps/print/labels_nodes.sql", **fragments)
 
     @property

@@ -122,6 +122,7 @@ def request_of(reading: Reading, run: str | None = None) -> Request:
         refine=policy.refine,
         forming=policy.forming,
         block_size=policy.block_size,
+        polish=policy.polish,
         limits=tuple(attribute.limits for attribute in reading.attributes) if policy.limits else (),
         names=tuple(attribute.column for attribute in reading.attributes) if policy.limits else (),
         run=run,

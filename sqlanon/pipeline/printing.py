@@ -13,6 +13,7 @@ from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import Cte, fold, name, render
+from sqlanon.udfs.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,15 @@ def _printing(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Cte]:
         ]
     bounds = [f"entry.lo[{j}] as {a.lo}, entry.hi[{j}] as {a.hi}" for j, a in enumerate(attributes, 1)]
     ranges = Cte("ranges", render("steps/cluster/ranges.sql", bounds=comma(bounds)), materialized=True)
-    return [ranges, *label_steps(attributes)]
+    levels = "select answer.levels from clustered" if METHODS[policy.method].is_full_domain else None
+    return [ranges, *label_steps(attributes, levels)]
 
 
-def label_steps(attributes: tuple[Attribute, ...]) -> list[Cte]:
-    """The steps from `ranges`, the ranks that each group covers, to its labels, `printed`."""
+def label_steps(attributes: tuple[Attribute, ...], levels: str | None = None) -> list[Cte]:
+    """The steps from `ranges`, the ranks that each group covers, to its labels, `printed`. No node below its place in
+    the list `levels` is released."""
     return [
-        *(Cte(attribute.labels, attribute.labels_sql) for attribute in attributes),
+        *(Cte(attribute.labels, attribute.labels_sql(levels)) for attribute in attributes),
         Cte("printed", _printed_sql(attributes)),
     ]
 

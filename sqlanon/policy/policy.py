@@ -102,6 +102,8 @@ class Policy:
     forming: 'free' lets the method look at sensitive values to keep the models; 'blind' hides them from it, so that the
         way in which classes were formed tells next to nothing about them, at the price of wider classes.
     block_size: how many distinct tuples are clustered at a time; by default as many as the method and memory allow.
+    polish: refine groups across the borders of blocks, by the measure that the method minimizes. False leaves the
+        groups of each block as the method makes them; a table that is not cut into blocks is never polished.
     seed: the same seed gives the same groups. Without one, groups that depend on sensitive values are drawn by a secret
         seed that nobody keeps, others by seed 0. Whoever knows the seed of a release with models can check guesses.
     identity: the columns that identify a person, such as a patient number, with one row per person. REFRESH recognizes
@@ -155,6 +157,7 @@ class Policy:
     refine: bool = False
     forming: str = "free"
     block_size: int | None = None
+    polish: bool = True
     seed: int | None = None
     identity: tuple[str, ...] = ()
     deleted: str = "withdraw"
@@ -182,7 +185,7 @@ class Policy:
         object.__setattr__(self, "method", self.method.lower())
         if self.ranges not in RANGES:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
-        for switch in ("refine", "strict", "linked", "row_weight"):
+        for switch in ("refine", "polish", "strict", "linked", "row_weight"):
             if not isinstance(getattr(self, switch), bool):
                 raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
         for choice in (DELETED, CHANGED, UPDATED, FAILED, FORMING):

@@ -13,9 +13,10 @@ from sqlanon.policy.grid import Width, width_of
 from sqlanon.policy.limits import Limit, limit_of
 from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES, ROW_WEIGHT_COLUMN
 from sqlanon.sqltext import fold
-from sqlanon.udfs.method import MEASURES, Parameter
+from sqlanon.udfs.method import MEASURES, Parameter, measure_of
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
+from sqlanon.udfs.space.costs import OBJECTIVES
 
 if TYPE_CHECKING:
     from sqlanon.policy.policy import Policy
@@ -177,6 +178,11 @@ def check_method(policy: Policy) -> None:
         raise PolicyError(f"max_suppression does not apply to {method.name}, which releases every row")
     if method.draws_in_secret and policy.refine:
         raise PolicyError(f"refine does not apply to {method.name}, which does not make groups that can be refined")
+    if policy.refine and (measure := measure_of(policy.parameters)) not in OBJECTIVES:
+        raise PolicyError(
+            f"refine cannot search for a low {measure}; it knows {', '.join(OBJECTIVES)}. Leave out refine, or choose "
+            f"another cost"
+        )
 
 
 def check_population(policy: Policy) -> None:

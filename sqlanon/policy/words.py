@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from sqlanon.udfs.method import measure_of
 from sqlanon.udfs.models import MODELS
 from sqlanon.wording import listed
 
@@ -54,6 +55,16 @@ def policy_in_words(policy: Policy) -> list[str]:
     told.append(_printed(policy))
     told.append(f"All other columns of the source are left out. Groups are found by the method {policy.method}.")
     return [_capital(sentence) for sentence in told if sentence]
+
+
+def added_in_words(policy: Policy, learned: Mapping[str, Any]) -> str:
+    """What was done to a release beyond its method, by what the run reports: nothing, or a phrase."""
+    told = [f"clustered in {learned['blocks']:,} blocks of similar tuples"] if learned.get("blocks") else []
+    if learned.get("seams_polished_by"):
+        told.append(f"groups refined across their borders by {learned['seams_polished_by']}")
+    if policy.refine:
+        told.append(f"groups improved by a search for a low {measure_of(policy.parameters)}")
+    return listed(told)
 
 
 def asked_in_words(policy: Policy) -> list[str]:

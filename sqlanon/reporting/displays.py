@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from sqlanon import wording
 from sqlanon.pipeline.metrics import rounded
+from sqlanon.policy.words import added_in_words
 from sqlanon.releases.release import Release
 
 
@@ -67,7 +68,10 @@ def release_facts(release: Release) -> list[tuple[str, str]]:
     told.append(("quasi", ", ".join(policy.quasi)))
     roles = ("sensitive", "keep", "unsafe_keep", "pseudonymize")
     told += [(role, ", ".join(getattr(policy, role))) for role in roles if getattr(policy, role)]
-    told += [("method", policy.method), ("table", release.table)]
+    told.append(("method", policy.method))
+    if added := added_in_words(policy, release.learned):
+        told.append(("in addition", added))
+    told.append(("table", release.table))
     return told
 
 

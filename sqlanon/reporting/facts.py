@@ -28,6 +28,7 @@ from sqlanon.pipeline.source import Source
 from sqlanon.policy.kinds import ENTITIES, HOMOGENEOUS, LINKED
 from sqlanon.policy.options import ASKED
 from sqlanon.policy.policy import Policy
+from sqlanon.policy.words import added_in_words
 from sqlanon.privacy import verdict
 from sqlanon.privacy.check_sql import Verified, check_k, check_model, plain_names
 from sqlanon.privacy.checking import Check, check
@@ -60,6 +61,7 @@ PLAIN = [
     "suppressed",
     "left_out",
     "classes",
+    "added",
 ]
 """Facts that are JSON as they are."""
 UNNAMED = "release"
@@ -98,6 +100,8 @@ class Facts:
     comparison: Comparison | None = None
     sample: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    added: str = ""
+    """What was done beyond the method."""
     others: tuple[Combination, ...] = ()
     """The release with other stored releases of the same source."""
     unique_with_kept: float | None = None
@@ -218,6 +222,7 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
             comparison=stored_comparison(con, release.source, policy, proof.rows + left_out),
             sample=_sample(con, release.table),
             notes=tuple(notes),
+            added=added_in_words(policy, release.learned),
             others=others_of(release),
             unique_with_kept=release.unique_with_kept(),
             kept=(*policy.keep, *policy.unsafe_keep),
@@ -375,6 +380,7 @@ def _curve(
         "grid",
         "refine",
         "block_size",
+        "polish",
         "pseudonymize",
     }
     options = {option: value for option, value in policy.options().items() if option not in own} | quick

@@ -334,6 +334,8 @@ def _check_again(facts: Facts) -> str:
 
 def _policy(facts: Facts) -> str:
     sentences = words.policy_in_words(facts.policy) if facts.is_release else words.asked_in_words(facts.policy)
+    if facts.added:
+        sentences.append(f"In addition to what {facts.policy.method} does: {facts.added}.")
     told = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     body = f"<ul>{told}</ul>"
     if facts.is_release:

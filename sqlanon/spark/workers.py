@@ -24,7 +24,7 @@ from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.models import Cells, Model, promise
 from sqlanon.udfs.problem import Attribute, Floats, Groups, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.request import Request
-from sqlanon.udfs.solve import in_random_order, solve_block
+from sqlanon.udfs.solve import in_random_order, seams, solve_block
 from sqlanon.version import __version__
 
 LOCAL = 1 << 32
@@ -201,7 +201,9 @@ def refine_block(task: Task) -> Work:
         problem = task.problem(ranks[first], np.bincount(of, weights=rows), heads)
         found = Groups.collect(of, group.reshape(-1), rows)
         rng = np.random.default_rng([task.seed, 1, block])
-        groups = refine(problem, found, task.request.k, rng, quiet, steps=blocks.POLISH)
+        objective = seams(task.request)
+        assert objective is not None, "nothing is refined without a measure"
+        groups = refine(problem, found, task.request.k, rng, quiet, steps=blocks.POLISH, objective=objective)
         return _entries(task, heads, problem, groups, block, None)
 
     return _guarded(work, task, _label_columns(task.books))

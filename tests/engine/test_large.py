@@ -11,6 +11,9 @@ import pytest
 import sqlanon
 from sqlanon import samples
 from sqlanon.errors import PolicyError
+from sqlanon.reporting.displays import release_facts
+from sqlanon.reporting.facts import facts_of_release
+from sqlanon.reporting.page import page
 
 QUASI = ["age", "education", "race", "sex"]
 
@@ -53,6 +56,41 @@ def test_a_method_that_sees_the_whole_table_has_no_blocks():
         sqlanon.Policy(quasi=("age",), method="incognito", block_size=500)
     with pytest.raises(PolicyError, match="block_size is 5; it must be a whole number of 100 or more"):
         sqlanon.Policy(quasi=("age",), block_size=5)
+
+
+def test_what_is_done_beyond_a_method_is_told_and_can_be_left_out(con):
+    asked = {"method": "kacpc", "block_size": 200}
+    release = sqlanon.anonymize(con, "adult", QUASI, 4, **asked)
+    blocks = f"clustered in {release.learned['blocks']} blocks of similar tuples"
+    told = f"{blocks} and groups refined across their borders by ncp"
+    assert dict(release_facts(release))["in addition"] == told
+    facts = facts_of_release(release, curve=False)
+    assert facts.as_dict()["added"] == told
+    assert f"In addition to what kacpc does: {told}." in page(facts)
+    left = sqlanon.anonymize(con, "adult", QUASI, 4, **asked, polish=False)
+    assert "seams_polished_by" not in left.learned
+    assert dict(release_facts(left))["in addition"].endswith("blocks of similar tuples")
+    whole = sqlanon.anonymize(con, "adult", QUASI, 4, method="kacpc", block_size=3000)
+    assert "in addition" not in dict(release_facts(whole))
+    assert facts_of_release(whole, curve=False).added == ""
+
+
+def test_a_comparison_marks_what_is_done_beyond_a_method(con):
+    found = sqlanon.compare(con, "adult", QUASI, 4, methods="kacpc,mdav", block_size=200, polish=False)
+    assert [cell.mark for cell in found.cells] == ["‡", "‡"]
+    (note,) = found.notes()
+    assert note.startswith("‡ kacpc (k = 4), mdav (k = 4): clustered in ")
+    again = sqlanon.compare(con, "adult", QUASI, 4, methods="kacpc,mdav", block_size=200, polish=False)
+    assert again.notes() == [note]  # as it was stored
+    whole = sqlanon.compare(con, "adult", QUASI, 4, methods="kacpc")
+    assert whole.notes() == []
+
+
+def test_a_search_is_not_asked_for_a_measure_that_it_does_not_know():
+    with pytest.raises(PolicyError, match="refine cannot search for a low suppression; it knows ncp, lm"):
+        sqlanon.Policy(quasi=("age",), method="sequential", parameters={"cost": "suppression"}, refine=True)
+    with pytest.raises(PolicyError, match="polish is 'no'; it must be true or false"):
+        sqlanon.Policy(quasi=("age",), polish="no")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "database"])

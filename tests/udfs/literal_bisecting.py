@@ -108,8 +108,11 @@ class Literal:
 
         return min(copies, key=summed)
 
-    def best(self, rows: Rows, draws: list[list[float]], tries: int, centre: str | None) -> tuple[Rows, Rows] | None:
-        """The best l-diverse one of some cuts: restarts if there are no centers, or else rounds."""
+    def best(
+        self, rows: Rows, draws: list[list[float]], tries: int, centre: str | None, halves: str
+    ) -> tuple[Rows, Rows] | None:
+        """The best l-diverse one of some cuts, or the best one, if that is l-diverse: restarts if there are no centers,
+        or else rounds."""
         least, found = math.inf, None
         parts: tuple[Rows, Rows] | None = None
         for i in range(tries):
@@ -119,9 +122,9 @@ class Literal:
                 one, other = (self.centre(part, centre) for part in parts)
             parts = self.cut(rows, one, other)
             loss = sum(map(self.loss, parts))
-            if loss < least and all(map(self.is_diverse, parts)):
+            if loss < least and (halves == "printed" or all(map(self.is_diverse, parts))):
                 least, found = loss, parts
-        return found
+        return found if found is not None and all(map(self.is_diverse, found)) else None
 
     def can_split(self, rows: Rows) -> bool:
         return len(rows) >= 2 * self.least and len({tuple(self.problem.ranks[t].tolist()) for t in rows}) > 1
@@ -153,7 +156,13 @@ class Literal:
         return [rows]
 
     def groups(
-        self, rng: np.random.Generator, tries: int, reading: str, centre: str, dealing: str = "near"
+        self,
+        rng: np.random.Generator,
+        tries: int,
+        reading: str,
+        centre: str,
+        dealing: str = "near",
+        halves: str = "diverse",
     ) -> list[dict[int, int]]:
         """Figure 4, level by level, then Figure 5."""
         level = [[t for t in self.order for _ in range(int(self.problem.counts[t]))]]
@@ -164,7 +173,7 @@ class Literal:
             draws = rng.random((len(level), tries if reading == "restarts" else 1, 2)).tolist()
             below: list[Rows] = []
             for rows, numbers in zip(level, draws, strict=True):
-                parts = self.best(rows, numbers, tries, None if reading == "restarts" else centre)
+                parts = self.best(rows, numbers, tries, None if reading == "restarts" else centre, halves)
                 if parts is None:
                     final.append(rows)
                 else:

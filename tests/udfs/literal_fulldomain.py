@@ -11,23 +11,24 @@ import numpy as np
 
 from sqlanon.udfs.problem import Attribute, Problem, Tree
 
-Box = tuple[int, int]
-"""What a value is released as: from which rank to which."""
+Box = tuple[int, int, int]
+"""What a value is released as: from which rank to which, and the level of the node; 0 for numbers."""
 
 
 def levels(attribute: Attribute) -> list[list[Box]]:
-    """What each rank is released as at every level; a level that prints the same as the one below is none."""
+    """What each rank is released as at every level; a level that parts the ranks as the one below does is none."""
     if isinstance(attribute, Tree):
         nodes = list(zip(attribute.lo.tolist(), attribute.hi.tolist(), attribute.level.tolist(), strict=True))
 
         def at_or_above(level: int, rank: int) -> Box:
             over = [node for node in nodes if node[0] <= rank <= node[1] and node[2] >= level]
-            return min(over, key=lambda node: node[2])[:2]
+            return min(over, key=lambda node: node[2])
 
         printed = [[at_or_above(level, r) for r in range(attribute.leaves)] for level in range(attribute.height)]
     else:
         printed = [boxes(names) for names in bins(literal.unit(attribute))]
-    return [level for number, level in enumerate(printed) if number == 0 or level != printed[number - 1]]
+    spans = [[node[:2] for node in level] for level in printed]
+    return [level for number, level in enumerate(printed) if number == 0 or spans[number] != spans[number - 1]]
 
 
 def bins(unit: list[float]) -> list[list[object]]:
@@ -46,14 +47,16 @@ def bins(unit: list[float]) -> list[list[object]]:
 
 
 def boxes(names: list[object]) -> list[Box]:
-    return [(names.index(name), len(names) - 1 - names[::-1].index(name)) for name in names]
+    return [(names.index(name), len(names) - 1 - names[::-1].index(name), 0) for name in names]
 
 
 def cell_loss(attribute: Attribute, box: Box) -> float:
-    """NCP (He et al. 2012) of what is released."""
-    lo, hi = box
+    """NCP (He et al. 2012) of what is released. The only leaf of a node is not the node."""
+    lo, hi, level = box
     if isinstance(attribute, Tree):
-        return 0.0 if lo == hi else (hi - lo + 1) / attribute.leaves
+        nodes = zip(attribute.lo.tolist(), attribute.hi.tolist(), attribute.level.tolist(), strict=True)
+        is_leaf = lo == hi and level == min(other for a, b, other in nodes if (a, b) == (lo, hi))
+        return 0.0 if is_leaf else (hi - lo + 1) / attribute.leaves
     unit = literal.unit(attribute)
     return 0.0 if lo == hi else 1.0 if math.isnan(unit[hi]) else unit[hi] - unit[lo]
 

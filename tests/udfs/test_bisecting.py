@@ -162,6 +162,19 @@ def test_dealing_as_printed_goes_in_turns():
     assert axes.deal(np.array([[0, 1] * 6]), 2.0, 4, in_turns=True).tolist() == [0, 0, 1, 1, 2, 2] * 2
 
 
+def test_as_printed_a_group_whose_best_cut_is_not_diverse_is_final():
+    # The best cut parts the near from the far, and each of them has one value. Others are wider, and diverse.
+    ranks = np.arange(8).reshape(-1, 1)
+    at = np.array([0.0, 1.0, 2.0, 3.0, 96.0, 97.0, 98.0, 99.0])
+    codes = np.array([[0], [0], [0], [0], [1], [1], [1], [1]])
+    table = with_l(Problem(ranks, np.ones(8, dtype=np.int64), (Numbers(at),), np.ones(1), codes), 2.0)
+    printed = run(table, 2, tries=40, dealing="printed", halves="printed")
+    lo, hi, _ = printed.closure(table)
+    assert np.bincount(printed.group).tolist() == [2, 2, 2, 2]
+    assert (hi - lo >= 4).all()  # dealt in turns over the whole line
+    assert is_diverse(table, printed)
+
+
 def test_fewer_parts_are_dealt_where_more_would_not_be_diverse():
     # Two parts of k = 3 rows would share the three 0s as 2 and 1, and 2 of 3 is more than a half.
     assert axes.deal(np.array([[0, 0, 0, 1, 1, 1]]), 2.0, 3).tolist() == [0] * 6
@@ -189,14 +202,14 @@ def test_the_core_does_what_the_literal_version_does(reading, centre, table_leav
     assert found(groups) == sorted(sorted(part.items()) for part in expected)
 
 
-@pytest.mark.parametrize("dealing", ["near", "printed"])
+@pytest.mark.parametrize(("dealing", "halves"), [("near", "diverse"), ("printed", "diverse"), ("printed", "printed")])
 @pytest.mark.parametrize(("reading", "centre"), MODES)
 @settings(max_examples=40, deadline=None)
 @given(table=sensitive_problems, k=st.sampled_from([1, 2, 3, 5]), seed=st.integers(0, 99))
-def test_the_core_does_what_the_literal_version_does_for_l(dealing, reading, centre, table, k, seed):
+def test_the_core_does_what_the_literal_version_does_for_l(dealing, halves, reading, centre, table, k, seed):
     k = min(k, table.rows)
-    groups = run(table, k, seed, tries=4, reading=reading, centre=centre, dealing=dealing)
-    expected = Literal(table, k).groups(np.random.default_rng(seed), 4, reading, centre, dealing)
+    groups = run(table, k, seed, tries=4, reading=reading, centre=centre, dealing=dealing, halves=halves)
+    expected = Literal(table, k).groups(np.random.default_rng(seed), 4, reading, centre, dealing, halves)
     assert found(groups) == sorted(sorted(part.items()) for part in expected)
 
 

@@ -237,7 +237,40 @@ def test_seams_are_polished_by_the_measure_that_was_asked_for(cost, monkeypatch)
 
 
 def test_a_measure_that_no_search_knows_leaves_seams_alone():
-    assert seams({"cost": "suppression"}) is None
-    assert seams({"cost": "wmi"}) is None
-    assert seams({}) == "ncp"
-    assert seams({"objective": "precision"}) == "precision"
+    def polished_by(**parameters: str) -> str | None:
+        return seams(Request(5, ("numbers",), (1.0,), method="sequential", parameters=parameters))
+
+    assert polished_by(cost="suppression") is None
+    assert polished_by(cost="wmi") is None
+    assert polished_by() == "ncp"
+    assert polished_by(objective="precision") == "precision"
+
+
+@pytest.mark.parametrize("method", ["kacpc", "mdav", "agglomerative", "linkage"])
+def test_without_polish_blocks_depend_on_no_seed(method):
+    problem = skewed(1500)
+    asked = Request(5, ("numbers", "numbers"), (1.0, 1.0), method=method, block_size=100, polish=False)
+    asked = Request.of_json(replace(asked, parameters=METHODS[method].check({})).json())
+    first, second = (solve(replace(asked, seed=seed), problem, quiet, workers=1) for seed in (0, 1))
+    assert first.report["blocks"] > 1
+    assert "seams_polished_by" not in first.report
+    assert np.array_equal(first.tuple, second.tuple)
+    assert np.array_equal(first.group, second.group)
+    one, other = (solve(replace(asked, seed=seed, polish=True), problem, quiet, workers=1) for seed in (0, 1))
+    assert not np.array_equal(one.group, other.group)
+
+
+def test_a_refined_method_is_refined_by_the_measure_that_it_keeps_low():
+    problem = skewed(1500)
+
+    def loss(refine: bool) -> float:
+        asked = METHODS["sequential"].check({"cost": "mi", "passes": 1, "ending": "paper"})
+        request = Request(5, ("numbers", "numbers"), (1.0, 1.0), method="sequential", parameters=asked, refine=refine)
+        return costs.excess(problem, solve(request, problem, quiet), "mi")
+
+    assert loss(True) < 0.98 * loss(False)
+
+
+def test_the_papers_own_table_is_not_cut():
+    assert METHODS["sequential"].counts_rows
+    assert METHODS["sequential"].block_size > 45_222

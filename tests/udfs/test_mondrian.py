@@ -124,3 +124,10 @@ def test_printed_cuts_deal_equal_values_to_both_sides():
     table = one_column(line(1, 2, 3), 1, 6, 5)
     assert found(run(table, 6, "printed")) == [{0: 1, 1: 5}, {1: 1, 2: 5}]
     assert found(run(table, 5, "relaxed")) == [{0: 1, 1: 6}, {2: 5}]
+
+
+@needs_data
+def test_on_adult_the_paper_as_printed_loses_almost_four_times_as_much():
+    table = adult()
+    assert gcp(table, run(table, 10, "printed")) == pytest.approx(0.20, abs=0.01)
+    assert gcp(table, run(table, 10, "relaxed")) == pytest.approx(0.053, abs=0.001)

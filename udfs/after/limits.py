@@ -108,7 +108,7 @@ def _dealt(groups: Groups, place: Ints, counts: Ints) -> Groups:
     of_row = np.repeat(order, counts[order])
     by_tuple = np.lexsort((groups.group, groups.tuple))
     group = np.repeat(groups.group[by_tuple], groups.rows[by_tuple])
-    return Groups.collect(of_row, group, np.ones_like(of_row), groups.report, groups.box)
+    return Groups.collect(of_row, group, np.ones_like(of_row), groups.report, groups.box, groups.levels)
 
 
 def _illegal(problem: Problem, cell: Ints, k: int) -> Ints:

@@ -66,7 +66,7 @@ def settle(problem: Problem, groups: Groups, k: int) -> Groups:
     if may_print_suppressed(problem, groups, k):
         return groups
     group = np.where(groups.group == SUPPRESSED, LEFT_OUT, groups.group)
-    return Groups.collect(groups.tuple, group, groups.rows, groups.report, groups.box)
+    return Groups.collect(groups.tuple, group, groups.rows, groups.report, groups.box, groups.levels)
 
 
 def may_print_suppressed(problem: Problem, groups: Groups, k: int) -> bool:

@@ -4,14 +4,15 @@ Levels are nested, so that a class of k rows at one level has k rows at every hi
 leaf near the root stays as it is until the others have come up to it. Numbers have the levels "value", bins of one
 width after the other, and "any": the line is cut into two equal halves, four, and so on while a bin is worth two values
 (two median distances of neighbors), but no finer than 1/64. NULL has a bin of its own at all levels but "any". Levels
-that say the same are one. What is released is the box of a class at its level: a node, or the first and the last value
-of a bin, whether or not they occur in the class.
+that part the values alike are one, the finest of them. What is released is a class at its level: the node that is
+there, also where it has a single leaf, or the first and the last value of a bin, whether or not they occur.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -33,18 +34,20 @@ Node = tuple[int, ...]
 class Lattice:
     """The generalizations of a table, and what each makes of it.
 
-    `levels[j][v]` is the class of each rank of attribute j at level v, numbered in the order of the ranks, and
-    `losses[j][v]` what it costs to release the class: NCP (He et al. 2012), times the attribute's weight.
+    `levels[j][v]` is the class of each rank of attribute j at level v, numbered in the order of the ranks,
+    `losses[j][v]` what it costs to release the class: NCP (He et al. 2012), times the attribute's weight, and
+    `heights[j][v]` where the level is in the attribute's tree.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.levels = [levels(attribute) for attribute in problem.attributes]
-        self.sizes = [len(codes) for codes in self.levels]
-        self.losses: list[list[Floats]] = []
-        for attribute, weight, codes in zip(problem.attributes, problem.weights, self.levels, strict=True):
-            every = np.arange(len(codes[0]))
-            self.losses.append([weight * attribute.loss(*_box(code, every)) for code in codes])
+        listed = [levels(attribute) for attribute in problem.attributes]
+        self.levels = [[level.code for level in mine] for mine in listed]
+        self.heights = [[level.height for level in mine] for mine in listed]
+        self.sizes = [len(mine) for mine in listed]
+        self.losses = [
+            [weight * level.loss for level in mine] for mine, weight in zip(listed, problem.weights, strict=True)
+        ]
         self.ranks = np.ascontiguousarray(problem.ranks.T)
 
     @property
@@ -91,14 +94,34 @@ class Lattice:
             np.concatenate([rows[kept], suppressed[gone]]),
             {"levels": list(node), "highest": list(self.top), **report},
             (lo, hi),
+            tuple(heights[level] for heights, level in zip(self.heights, node, strict=True)),
         )
 
 
-def levels(attribute: Attribute) -> list[Ints]:
-    """The class of each rank at every level, from the finest to a single class."""
-    codes = [attribute.lo[step] for step in attribute.path[::-1]] if isinstance(attribute, Tree) else _bins(attribute)
-    codes = [np.unique(code, return_inverse=True)[1] for code in codes]
-    return codes[:1] + [code for finer, code in pairwise(codes) if not np.array_equal(finer, code)]
+@dataclass(frozen=True)
+class Level:
+    """The class of each rank, numbered in the order of the ranks, what releasing it loses, and the height of its nodes:
+    the level of the tree, 0 for numbers."""
+
+    code: Ints
+    loss: Floats
+    height: int
+
+
+def levels(attribute: Attribute) -> list[Level]:
+    """All levels, from the finest to a single class. What is released of a tree is the node that is there, if it is one
+    leaf by another name, too: the column reads alike in all rows."""
+    if isinstance(attribute, Tree):
+        steps = list(enumerate(attribute.path[::-1]))
+        every = [Level(_numbered(attribute.lo[step]), attribute.node_loss[step], height) for height, step in steps]
+    else:
+        codes = [_numbered(code) for code in _bins(attribute)]
+        every = [Level(code, attribute.loss(*_box(code, np.arange(len(code)))), 0) for code in codes]
+    return every[:1] + [level for finer, level in pairwise(every) if not np.array_equal(finer.code, level.code)]
+
+
+def _numbered(code: Ints) -> Ints:
+    return np.asarray(np.unique(code, return_inverse=True)[1])
 
 
 def _bins(numbers: Numbers) -> list[Ints]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sqlanon.udfs.legality import holds
-from sqlanon.udfs.problem import Bools, Floats, Ints, Problem
+from sqlanon.udfs.problem import Bools, Floats, Ints, Problem, Tree
 from sqlanon.udfs.space.costs import Rate, baseline, rates
 
 TABLE_CELLS = 2**24
@@ -62,9 +62,11 @@ class Table:
 
     def joint(self, j: int, lo: Ints, hi: Ints) -> Floats:
         """The rates of many ranges of attribute j."""
-        table = self.tables[j]
+        table, rate = self.tables[j], self.rates[j]
+        if table is None and isinstance(rate.attribute, Tree):
+            return rate.by_node[rate.attribute.common(lo, hi)]
         if table is None:
-            return self.rates[j](lo, hi)
+            return rate(lo, hi)
         return np.asarray(table.reshape(-1, self.values).take(lo * table.shape[1] + hi, axis=0))
 
     def shape(self, members: list[Members]) -> tuple[Ints, Ints, Floats]:

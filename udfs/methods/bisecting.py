@@ -26,7 +26,8 @@ Decided where the paper is silent, says two things or is misprinted:
 
 For l-diversity (real-valued l, each sensitive column by itself):
 - Of the tries, only those count whose two groups are l-diverse. A group without such a try is final; the paper's
-  loop would never end. No group is made smaller than l rows.
+  loop would never end. No group is made smaller than l rows. halves = 'printed' takes the best of all tries, as the
+  paper does, and a group is final if its two groups are not l-diverse: often at once, and then it loses twice as much.
 - Every final group is then split by Figure 5: tuples in the order of their sensitive values are dealt out to g parts in
   turn. Its condition must be ">", as in Theorem 3, and g = floor(|T| / max(l, k)): with ceil, Theorem 3 is false (five
   tuples, l = 2, values 0, 0, 1, 1, 2) and parts of about l rows would break k. g is lowered until all parts are
@@ -59,6 +60,7 @@ def cluster(
     reading: str = "restarts",
     centre: str = "mean",
     dealing: str = "near",
+    halves: str = "diverse",
 ) -> Groups:
     """Figure 4, level by level, and Figure 5 for what is left if l is required."""
     problem.need_rows(k)
@@ -77,10 +79,11 @@ def cluster(
         level: list[Parts] = []
         for begin, end in parts.blocks(BLOCK // draws.shape[1]):
             some, pause = parts.between(begin, end), partial(progress, done, total)
+            best = Best(table, some, must_be_diverse=halves == "diverse")
             if reading == "restarts":
-                best = _restarts(table, some, draws[begin:end], pause)
+                _restarts(table, best, draws[begin:end], pause)
             else:
-                best = _rounds(table, some, draws[begin:end], pause, tries, centre)
+                _rounds(table, best, draws[begin:end], pause, tries, centre)
             final.append(some.only(~best.is_split))
             done += final[-1].total
             level.append(best.halves())
@@ -92,19 +95,18 @@ def cluster(
     return Groups.collect(table.tuple[groups.entry], groups.group, groups.rows)
 
 
-def _restarts(table: Table, parts: Parts, draws: Floats, pause: Callable[[], None]) -> Best:
-    """The best cut of each group, all from two random tuples."""
-    best = Best(table, parts)
+def _restarts(table: Table, best: Best, draws: Floats, pause: Callable[[], None]) -> None:
+    """Find the best cut of each group, all from two random tuples."""
+    parts = best.parts
     step = max(1, BLOCK // len(parts.entry))
     for begin in range(0, draws.shape[1], step):
         pause()
         best.offer(Cuts(table, parts, table.random_centres(parts, draws[:, begin : begin + step])))
-    return best
 
 
-def _rounds(table: Table, parts: Parts, draws: Floats, pause: Callable[[], None], tries: int, centre: str) -> Best:
-    """The best cut of each group, the first from two random tuples and the others from the centers of the last cut."""
-    best = Best(table, parts)
+def _rounds(table: Table, best: Best, draws: Floats, pause: Callable[[], None], tries: int, centre: str) -> None:
+    """Find the best cut of each group, the first from two random tuples and the others from the centers of the last."""
+    parts = best.parts
     centres, before = table.random_centres(parts, draws), None
     for _ in range(tries):
         pause()
@@ -118,7 +120,6 @@ def _rounds(table: Table, parts: Parts, draws: Floats, pause: Callable[[], None]
         centres = [
             tuple(getattr(axis, centre)(axis.x[half.entry], half)[None, :] for half in halves) for axis in table.axes
         ]
-    return best
 
 
 class Cuts:
@@ -173,17 +174,19 @@ class Cuts:
 
 
 class Best:
-    """The best cut of each group so far: that of least loss, the first among equals, both halves l-diverse."""
+    """The best cut of each group so far: that of least loss, the first among equals. Both halves must be l-diverse, of
+    every cut that counts or, if it is not so, of the best."""
 
-    def __init__(self, table: Table, parts: Parts) -> None:
-        self.table, self.parts = table, parts
+    def __init__(self, table: Table, parts: Parts, must_be_diverse: bool) -> None:
+        self.table, self.parts, self.must_be_diverse = table, parts, must_be_diverse
         self.loss = np.full(parts.count, np.inf)
         self.taken = np.zeros_like(parts.rows)
 
     @property
     def is_split(self) -> Bools:
-        """Was a cut found for each group?"""
-        return np.asarray(np.isfinite(self.loss))
+        """Was a cut found for each group, into l-diverse halves?"""
+        is_cut = np.asarray(np.isfinite(self.loss))
+        return is_cut if self.must_be_diverse else self._are_diverse(self.taken, is_cut)
 
     def offer(self, cuts: Cuts) -> None:
         """Take what is better."""
@@ -196,7 +199,7 @@ class Best:
             if not is_open.any():
                 break
             taken = cuts.taken(tries)
-            better = is_open & self._are_diverse(taken, is_open)
+            better = is_open & self._are_diverse(taken, is_open) if self.must_be_diverse else is_open
             self.loss[better] = loss[better]
             chosen = np.repeat(better, self.parts.length)
             self.taken[chosen] = taken[chosen]
@@ -245,6 +248,13 @@ METHOD = Method(
             "near",
             "with l, neighbors of one value go to the same part, or tuples are dealt in turns as the paper prints it",
             choices=("near", "printed"),
+        ),
+        Parameter(
+            "halves",
+            "diverse",
+            "with l, only cuts into l-diverse halves count, or the best of all cuts does, and a group is final if its "
+            "halves are not l-diverse, as the paper prints it",
+            choices=("diverse", "printed"),
         ),
     ),
     is_l_diverse=True,

@@ -146,5 +146,6 @@ METHOD = Method(
     cluster=cluster,
     is_diverse=True,
     suppresses=True,
+    is_full_domain=True,
     block_size=None,
 )

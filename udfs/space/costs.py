@@ -11,6 +11,7 @@ rates leave it out and `baseline` adds it up.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -58,6 +59,12 @@ class Rate:
         Only values with rows in the range have a meaning there. The measures that are blind to them have one column.
         """
         return exact(self.weight * self._rate(lo, hi))
+
+    @cached_property
+    def by_node(self) -> Floats:
+        """The rate in each node of the tree, for each sensitive value: what ranges are charged by their common node."""
+        assert isinstance(self.attribute, Tree)
+        return self(self.attribute.lo, self.attribute.hi)
 
     def _rate(self, lo: Ints, hi: Ints) -> Floats:
         if self.cost == "ncp" or self.is_linear:

@@ -79,6 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--refine", action="store_true", default=None, help="improve the method's groups by a search")
     search.add_argument("--block-size", type=number, help="maximum number of distinct tuples per block")
     search.add_argument(
+        "--no-polish", dest="polish", action="store_false", default=None, help="do not refine across borders of blocks"
+    )
+    search.add_argument(
         "--seed", type=whole_number, help="the same seed gives the same groups; secret by default with models"
     )
     for parameter in _parameters():

@@ -55,6 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weight", action="append", type=pair, metavar="COLUMN=NUMBER", help="a column's weight")
     parser.add_argument("--max-suppression", type=number, help=MAX_SUPPRESSION.help)
     parser.add_argument("--refine", action="store_true", default=None, help="improve every method's groups by a search")
+    parser.add_argument(
+        "--no-polish", dest="polish", action="store_false", default=None, help="do not refine across borders of blocks"
+    )
     parser.add_argument("--seed", type=int, help="the seed the seed of the methods and of the sample")
     parser.add_argument("--sample", type=int, metavar="ROWS", help="compare on a sample of this many rows, drawn once")
     parser.add_argument(
@@ -90,6 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
             weights={column: weight(column, text) for column, text in arguments.weight or []},
             max_suppression=arguments.max_suppression,
             refine=arguments.refine,
+            polish=arguments.polish,
             start=False,
             seed=arguments.seed,
         )

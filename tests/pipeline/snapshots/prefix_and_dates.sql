@@ -268,7 +268,7 @@ select
         struct_pack(width := nodes.hi - nodes.lo, level := nodes.level)
     ).label as label
 from (select distinct lo1 as lo, hi1 as hi from ranges) as spans
-join nodes_1 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
+join (from nodes_1 where level >= coalesce((select answer.levels from clustered)[1], 0)) as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 labels_2 as (
@@ -282,7 +282,7 @@ select
         struct_pack(width := nodes.hi - nodes.lo, level := nodes.level)
     ).label as label
 from (select distinct lo2 as lo, hi2 as hi from ranges) as spans
-join nodes_2 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
+join (from nodes_2 where level >= coalesce((select answer.levels from clustered)[2], 0)) as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 labels_3 as (
@@ -296,7 +296,7 @@ select
         struct_pack(width := nodes.hi - nodes.lo, level := nodes.level)
     ).label as label
 from (select distinct lo3 as lo, hi3 as hi from ranges) as spans
-join nodes_3 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
+join (from nodes_3 where level >= coalesce((select answer.levels from clustered)[3], 0)) as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
 printed as (
