@@ -14,6 +14,7 @@ from sqlanon.spark.workers import Task, judge_block, place_block
 from sqlanon.udfs.after import blocks
 from sqlanon.udfs.after.blocks import Cut, Rule
 from sqlanon.udfs.problem import Ints, Problem
+from sqlanon.udfs.solve import seams
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,7 +28,8 @@ EXPRESSED = 400
 
 @dataclass(frozen=True)
 class Blocks:
-    """How tuples are cut: the rule, how many blocks there are, and the other rule for refining across their seams."""
+    """How tuples are cut: the rule, how many blocks there are, and the other rule for refining across their seams, if
+    they are refined."""
 
     rule: Rule
     count: int
@@ -57,6 +59,8 @@ def cut(tuples: DataFrame, task: Task, count: int) -> Blocks:
     rule = _legal(tuples, task, rule)
     if isinstance(rule, int):
         return WHOLE
+    if seams(request.parameters) is None:
+        return Blocks(rule, len(leaves(rule)))
     larger = max(2, int(max(size, blocks.POLISHED) * share))
     rng = np.random.default_rng([task.seed, 2])
     other = blocks.cut(some, np.ones(len(some.counts)), larger, lambda mine: True, rng)

@@ -24,7 +24,7 @@ from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.models import Cells, Model, promise
 from sqlanon.udfs.problem import Attribute, Floats, Groups, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.request import Request
-from sqlanon.udfs.solve import in_random_order, solve_block
+from sqlanon.udfs.solve import in_random_order, seams, solve_block
 from sqlanon.version import __version__
 
 LOCAL = 1 << 32
@@ -186,10 +186,13 @@ def cluster_block(task: Task, other: blocks.Rule | None, is_whole: bool) -> Work
 
 
 def refine_block(task: Task) -> Work:
-    """The function that refines the groups of one block of the other cut, across the seams of the first."""
+    """The function that refines the groups of one block of the other cut, across the seams of the first, by the measure
+    that the method keeps low."""
 
     def work(table: pa.Table) -> pa.Table:
         task.check_version()
+        objective = seams(task.request.parameters)
+        assert objective is not None
         block = table["part2"][0].as_py()
         table, ranks = task.sorted(table)
         _, group = np.unique(table["grp"].to_numpy(), return_inverse=True)
@@ -201,7 +204,7 @@ def refine_block(task: Task) -> Work:
         problem = task.problem(ranks[first], np.bincount(of, weights=rows), heads)
         found = Groups.collect(of, group.reshape(-1), rows)
         rng = np.random.default_rng([task.seed, 1, block])
-        groups = refine(problem, found, task.request.k, rng, quiet, steps=blocks.POLISH)
+        groups = refine(problem, found, task.request.k, rng, quiet, steps=blocks.POLISH, objective=objective)
         return _entries(task, heads, problem, groups, block, None)
 
     return _guarded(work, task, _label_columns(task.books))
