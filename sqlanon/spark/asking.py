@@ -94,5 +94,3 @@ def refuse(policy: Policy) -> None:
             f"{option('method', policy.method)} is not available on Spark, where tables are clustered in blocks "
             f"(methods: {', '.join(able)})"
         )
-    if policy.entity is not None and policy.max_suppression is not None:
-        raise PolicyError(f"{option_name('max_suppression')} cannot be combined with entity on Spark")

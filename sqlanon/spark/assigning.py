@@ -1,9 +1,10 @@
 """From groups to released rows: each row of the source gets the labels of its group.
 
-The rows of a tuple that one group has are joined with it. Those that several groups share are dealt out by a keyed hash
-with a secret salt: as good as at random, and a task that Spark runs again finds the same. No row has a number of its
-own on Spark, so equal rows are counted, and numbered when they are spread out again. A tuple with very many rows is
-dealt in buckets, so that no task sees all of them.
+Rows that are alike in their tuple and in all columns that are kept are a cell, with a number of rows; cells become rows
+again when the release is written. The cells of a tuple that one group has are joined with it. The rows of those that
+several groups share are dealt out by a keyed hash with a secret salt: as good as at random, and a task that Spark runs
+again finds the same. No row has a number of its own on Spark, so the rows of a cell are numbered. A tuple with very
+many rows is dealt in buckets, so that no task sees all of them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from sqlanon.spark.desk import Desk
-from sqlanon.spark.encoding import Encoding, column
+from sqlanon.spark.encoding import Encoding, collation, column
 from sqlanon.sqltext import fold
 from sqlanon.udfs.problem import LEFT_OUT
 
@@ -26,6 +28,10 @@ BUCKET = 50_000
 """Rows that are put in order together."""
 STRETCH = 4_096
 """Rows that one row becomes at a time when counts are spread out."""
+COPIES = "copies"
+"""The column that says how many rows are alike."""
+ORDER = "sqlanon_order"
+"""The column with the number of a row in the random order."""
 FILE = 2_000_000
 """Rows of a file of the release."""
 
@@ -54,21 +60,31 @@ def dealt(entries: DataFrame, encoding: Encoding, labels: Sequence[str], is_spli
 
 
 def assign(
-    rows: DataFrame, entries: DataFrame, encoding: Encoding, kept: Sequence[str], labels: Sequence[str], salt: str
+    cells: DataFrame, entries: DataFrame, encoding: Encoding, kept: Sequence[str], labels: Sequence[str], salt: str
 ) -> DataFrame:
-    """The rows of the release, with the columns that are kept and the labels; those of LEFT_OUT are left out."""
+    """The rows of the release, with the columns that are kept, the labels, and how many rows are alike; those of
+    LEFT_OUT are left out. Where nothing is kept, the rows of a tuple are all alike, and nobody is dealt out."""
     ids = list(encoding.ids)
-    alone = entries.where(f"several = 1 and grp > {LEFT_OUT}").select(*ids, *labels)
-    plain = rows.join(alone, ids).select(*kept, *labels)
+    printed = entries.where(f"grp > {LEFT_OUT}")
+    if not kept:
+        return printed.select(*labels, F.col("rows").alias(COPIES))
+    alone = printed.where("several = 1").select(*ids, *labels)
+    plain = cells.join(alone, ids).select(*kept, *labels, F.col("rows").alias(COPIES))
     shared = entries.where("several > 1")
     if shared.limit(1).count() == 0:
         return plain
     tuples = shared.groupBy(*ids).agg(F.max("total").alias("total"))
-    cells = rows.join(tuples, ids).groupBy(*ids, "total", *kept).agg(F.count(F.lit(1)).alias("n"))
-    single = _spread(cells, F.lit(0), F.col("n"), "place", [*ids, "total", *kept])
+    single = _spread(cells.join(tuples, ids), F.lit(0), F.col("rows"), "place", [*ids, "total", *kept])
     turns = _turns(single, ids, kept, salt)
     places = _spread(shared.where(f"grp > {LEFT_OUT}"), F.col("first"), F.col("rows"), "turn", [*ids, *labels])
-    return plain.unionByName(turns.join(places, [*ids, "turn"]).select(*kept, *labels))
+    found = turns.join(places, [*ids, "turn"]).select(*kept, *labels, F.lit(1).cast("bigint").alias(COPIES))
+    return plain.unionByName(found)
+
+
+def spread_out(rows: DataFrame) -> DataFrame:
+    """The rows, each as often as there are rows that are alike."""
+    columns = [name for name in rows.columns if name != COPIES]
+    return _spread(rows, F.lit(1), F.col(COPIES), "place", columns).drop("place")
 
 
 def _spread(frame: DataFrame, first: Column, rows: Column, number: str, columns: Sequence[str]) -> DataFrame:
@@ -116,36 +132,43 @@ def with_pairs(rows: DataFrame, desk: Desk, encoding: Encoding) -> DataFrame:
     return rows
 
 
-def outputs(rows: DataFrame, desk: Desk, source: Sequence[str], with_hidden: bool) -> DataFrame:
-    """The columns of the release in the source's order, by their own names."""
-    attributes = {attribute.column: attribute for attribute in desk.reading.attributes}
-    kept, hidden = desk.columns.kept, set(desk.columns.hidden)
-    found: list[Column] = []
-    for name in source:
-        if (attribute := attributes.get(name)) is not None:
-            inside = attribute.printed if len(attribute.printed) == 2 else (f"p{attribute.number}",)
-            found += [column(each).alias(out) for each, out in zip(inside, attribute.output, strict=True)]
-        elif name in kept and (with_hidden or name not in hidden):
-            found.append(column(kept[name]).alias(name))
-    return rows.select(*found)
-
-
-def order_column(columns: Sequence[str]) -> str:
-    """A name for the number of a row in the random order that no column has."""
-    order = "sqlanon_order"
-    while any(fold(order) == fold(name) for name in columns):
-        order += "_"
-    return order
-
-
 def shuffled(rows: DataFrame, count: int, salt: str) -> DataFrame:
     """The rows in a random order, with their number in it: by a keyed hash of what is released. Rows that are alike
-    stay together, which tells no more than that they are alike. A task that Spark runs again finds the order again.
+    stay together, which tells no more than that they are alike, so that they are put in order as one and spread out
+    afterwards. A task that Spark runs again finds the order again.
 
     The number is written too and dropped when the rows are read: an order that no column needs is not kept by every
     Spark when it writes.
     """
-    chance = F.xxhash64(F.lit(salt), *(column(name) for name in rows.columns))
+    chance = F.xxhash64(F.lit(salt), *(name for name in rows.columns if name != COPIES))
     files = max(1, -(-count // FILE))
     window = Window.partitionBy(F.pmod(chance, F.lit(files))).orderBy(chance)
-    return rows.withColumn(order_column(rows.columns), F.row_number().over(window))
+    ordered = rows.withColumn(ORDER, F.row_number().over(window))
+    return spread_out(ordered) if COPIES in rows.columns else ordered
+
+
+def outputs(rows: DataFrame, desk: Desk, source: T.StructType) -> DataFrame:
+    """The columns of the release in the source's order, by their own names and types; their order, if they have one,
+    is the last."""
+    attributes = {attribute.column: attribute for attribute in desk.reading.attributes}
+    kept, there = desk.columns.kept, set(rows.columns)
+    found: dict[str, Column] = {}
+    for each in source.fields:
+        if (attribute := attributes.get(each.name)) is not None:
+            inside = attribute.printed if len(attribute.printed) == 2 else (f"p{attribute.number}",)
+            found |= {out: column(one) for one, out in zip(inside, attribute.output, strict=True)}
+        elif kept.get(each.name) in there:
+            text = collation(each.dataType)
+            one = column(kept[each.name])
+            found[each.name] = F.collate(one, text) if text else one
+    if ORDER in there:
+        found[order_column(list(found))] = column(ORDER)
+    return rows.select(*(one.alias(name) for name, one in found.items()))
+
+
+def order_column(columns: Sequence[str]) -> str:
+    """A name for the number of a row in the random order that no column has."""
+    order = ORDER
+    while any(fold(order) == fold(name) for name in columns):
+        order += "_"
+    return order

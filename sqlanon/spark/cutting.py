@@ -28,7 +28,8 @@ EXPRESSED = 400
 
 @dataclass(frozen=True)
 class Blocks:
-    """How tuples are cut: the rule, how many blocks there are, and the other rule for refining across their seams."""
+    """How tuples are cut: the rule, how many blocks there are, and the other rule for refining across their seams, if
+    they are refined."""
 
     rule: Rule
     count: int

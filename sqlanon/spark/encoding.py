@@ -28,6 +28,7 @@ MOST_VALUES = 1_000_000
 """Distinct values that a column may have: they all pass through the driver."""
 PACKED = 1 << 62
 """Ranks are packed into one number as long as it stays below this."""
+BINARY = "UTF8_BINARY"
 WHO = "who"
 """The column that tells people apart, where they are counted."""
 TEXTS = (T.StringType, T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType, T.DateType, T.BooleanType)
@@ -64,22 +65,31 @@ def needed(frame: DataFrame, policy: Policy, key: bytes | None) -> DataFrame:
     return texts.mapInArrow(pseudonymize(tuple(hidden), key), texts.schema)
 
 
+def collation(kind: T.DataType) -> str | None:
+    """The collation of a text that is not compared by its bytes."""
+    found = getattr(kind, "collation", BINARY)
+    return found if isinstance(kind, T.StringType) and found != BINARY else None
+
+
+def by_bytes(name: str, kind: T.DataType) -> Column:
+    """A column whose texts are equal only if their bytes are, whatever its collation holds equal."""
+    return F.collate(column(name), BINARY) if collation(kind) else column(name)
+
+
 def comparable(name: str, kind: T.DataType) -> Column:
-    """A column that two rows have in common only if their values are the same to DuckDB: text by its bytes, whatever
-    its collation holds equal, and 0 for -0."""
-    found = column(name)
-    if isinstance(kind, T.StringType) and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
-        return F.collate(found, "UTF8_BINARY")
+    """A column that two rows have in common only if their values are the same to DuckDB: text by its bytes, and 0 for
+    -0."""
     if isinstance(kind, (T.FloatType, T.DoubleType)):
+        found = column(name)
         return F.when(found == 0, F.lit(0.0).cast(kind)).otherwise(found)
-    return found
+    return by_bytes(name, kind)
 
 
 def staged_columns(frame: DataFrame, desk: Desk) -> list[Column]:
     """The source's columns by their names inside: quasi-identifiers, then what is kept or looked at."""
     kinds = {each.name: each.dataType for each in frame.schema.fields}
     read = [comparable(a.column, kinds[a.column]).alias(a.value) for a in desk.reading.attributes]
-    return read + [column(name).alias(inside) for name, inside in desk.columns.kept.items()]
+    return read + [by_bytes(name, kinds[name]).alias(inside) for name, inside in desk.columns.kept.items()]
 
 
 @dataclass(frozen=True)
@@ -118,8 +128,9 @@ class Encoding:
         """The columns that make a tuple."""
         return (*self.radix, *self.codes, *((WHO,) if self.entity else ()))
 
-    def rows_of(self, staged: DataFrame, kept: Sequence[str]) -> DataFrame:
-        """Each row of the source as its tuple, with the columns that are kept."""
+    def cells_of(self, staged: DataFrame, kept: Sequence[str]) -> DataFrame:
+        """The rows of the source as their tuples, with the columns that are kept: those that are alike as one, with how
+        many `rows` they are."""
         found = staged
         for one in self.coded:
             numbers = one.frame(staged.sparkSession)
@@ -133,7 +144,8 @@ class Encoding:
             for key, parts in self.radix.items()
         ]
         people = [F.xxhash64(column(self.entity)).alias(WHO)] if self.entity else []
-        return found.select(*keys, *self.codes, *people, *kept)
+        found = found.select(*keys, *self.codes, *people, *kept)
+        return found.groupBy(*self.ids, *kept).agg(F.count(F.lit(1)).alias("rows"))
 
 
 def encode(staged: DataFrame, desk: Desk) -> Encoding:
@@ -143,11 +155,9 @@ def encode(staged: DataFrame, desk: Desk) -> Encoding:
     entity = None if columns.entity is None else columns.kept[columns.entity]
     seen = [name for name in columns.seen if name != entity]
     read = [attribute.value for attribute in reading.attributes]
-    rows = _counted(staged, desk, [*read, *seen])
-    sets = [F.collect_set(comparable(name, coded_kinds[name])).alias(f"set_{name}") for name in (*read, *seen)]
-    nulls = [F.max(F.col(name).isNull()).alias(f"null_{name}") for name in (*read, *seen)]
-    found = staged.agg(*sets, *nulls).toArrow()
-    values = {name: _values(found, name) for name in (*read, *seen)}
+    rows = _counted(staged, desk)
+    shown = {a.value: a.column for a in reading.attributes} | {inside: name for name, inside in columns.kept.items()}
+    values = {name: _values(staged, name, coded_kinds[name], shown[name]) for name in (*read, *seen)}
     coded, books, trees = [], [], {}
     for attribute in reading.attributes:
         book, ranks = desk.book(attribute, values[attribute.value])
@@ -165,12 +175,11 @@ def encode(staged: DataFrame, desk: Desk) -> Encoding:
     return Encoding(tuple(coded), tuple(books), _radix(books), codes_of, trees, entity, rows)
 
 
-def _counted(staged: DataFrame, desk: Desk, read: Sequence[str]) -> int:
+def _counted(staged: DataFrame, desk: Desk) -> int:
     """How many rows there are; an error in words where the data stand in the way."""
     policy, columns, source = desk.policy, desk.columns, desk.reading.source
-    counts = [F.approx_count_distinct(F.xxhash64(F.col(name))).alias(f"n_{name}") for name in read]
     keep = {name: columns.kept[name] for name in source.resolve_names(policy.keep)}
-    counts += [F.count_distinct(F.col(inside)).alias(f"k_{inside}") for inside in keep.values()]
+    counts = [F.count_distinct(F.col(inside)).alias(f"k_{inside}") for inside in keep.values()]
     if columns.entity is not None:
         counts.append(F.count(F.col(columns.kept[columns.entity])).alias("people"))
     found = staged.agg(F.count(F.lit(1)).alias("rows"), *counts).collect()[0].asDict()
@@ -179,13 +188,6 @@ def _counted(staged: DataFrame, desk: Desk, read: Sequence[str]) -> int:
         raise DataError("The source has no rows.")
     if rows < policy.k:
         raise DataError(too_few(policy.k, "source", rows))
-    shown = {a.value: a.column for a in desk.reading.attributes} | {inside: n for n, inside in columns.kept.items()}
-    for name in read:
-        if found[f"n_{name}"] > MOST_VALUES:
-            raise DataError(
-                f"Column '{shown[name]}' has more than {MOST_VALUES:,} different values, which is too many for Spark's "
-                f"driver: round them in the source, such as timestamps to days"
-            )
     for name, inside in keep.items():
         if 2 * found[f"k_{inside}"] > rows:
             raise DataError(nearly_unique(name))
@@ -194,12 +196,16 @@ def _counted(staged: DataFrame, desk: Desk, read: Sequence[str]) -> int:
     return rows
 
 
-def _values(found: pa.Table, name: str) -> pa.Array:
-    """The distinct values of a column, in an order of their own, NULL last if there is one."""
-    values = found[f"set_{name}"].combine_chunks().flatten()
-    if found[f"null_{name}"][0].as_py():
-        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
-    return values
+def _values(staged: DataFrame, name: str, kind: T.DataType, shown: str) -> pa.Array:
+    """The distinct values of a column, NULL among them. One column at a time: a sum over one column is compiled, a set
+    for each of them all is not, and no more values than are allowed ever reach the driver."""
+    found = staged.select(comparable(name, kind).alias("value")).distinct().limit(MOST_VALUES + 1).toArrow()
+    if found.num_rows > MOST_VALUES:
+        raise DataError(
+            f"Column '{shown}' has more than {MOST_VALUES:,} different values, which is too many for Spark's driver: "
+            f"round them in the source, such as timestamps to days"
+        )
+    return found["value"].combine_chunks()
 
 
 def _radix(books: Sequence[Book]) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -8,7 +8,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pyspark.sql import functions as F
 
 from sqlanon.engine.instances import key_named
@@ -25,16 +24,16 @@ from sqlanon.spark import assigning
 from sqlanon.spark.asking import Asked, asked_of
 from sqlanon.spark.cutting import Blocks, by_block, cut, leaves, with_block
 from sqlanon.spark.desk import Desk, desk_of
-from sqlanon.spark.encoding import Encoding, encode, named, needed, staged_columns, task_of
+from sqlanon.spark.encoding import Encoding, column, encode, named, needed, staged_columns, task_of
 from sqlanon.spark.failures import in_our_words
-from sqlanon.spark.measuring import measure
+from sqlanon.spark.measuring import classes_in, measure
 from sqlanon.spark.proving import prove, warn_of_homogeneous
 from sqlanon.spark.release import RELEASED, SparkRelease
 from sqlanon.spark.staging import Staging, staging_of
+from sqlanon.spark.suppressing import settled
 from sqlanon.spark.workers import Task, cluster_block, columns_of, refine_block
 from sqlanon.statements.connection import connect
-from sqlanon.udfs import legality
-from sqlanon.udfs.problem import LEFT_OUT, SUPPRESSED
+from sqlanon.udfs.problem import SUPPRESSED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,15 +109,16 @@ class Making:
         staged = self.staging.keep(read.select(*staged_columns(read, desk)), "source")
         encoding = encode(staged, desk)
         kept = list(desk.columns.kept.values())
-        rows = encoding.rows_of(staged, kept)
-        counted = rows.groupBy(*encoding.ids).agg(F.count(F.lit(1)).alias("rows"))
-        tuples = self.staging.keep(counted, "tuples")
+        cells = self.staging.keep(encoding.cells_of(staged, kept), "cells")
+        self.staging.drop("source")
+        counted = cells.groupBy(*encoding.ids).agg(F.sum("rows").alias("rows"))
+        tuples = self.staging.keep(counted, "tuples") if kept else cells
         count = _complete(tuples, encoding)
         task = task_of(desk, encoding, tuples, count, self._seed())
         made = self._cluster(tuples, task, cut(tuples, task, count))
-        made = self._settled(made, task)
+        made = replace(made, entries=settled(made.entries, task))
         salt = secrets.token_hex(32)
-        whole = self._assign(made, rows, encoding, desk, salt)
+        whole = self._assign(made, cells, encoding, desk, salt)
         return self._prove(whole, encoding, tuples, task, desk, read, zone, salt)
 
     def _key(self, key: bytes | None) -> bytes | None:
@@ -157,38 +157,19 @@ class Making:
         _refuse_failed(both)
         return Made(both, is_split=True)
 
-    def _settled(self, made: Made, task: Task) -> Made:
-        """Suppressed rows that cannot be released as a class of their own are left out."""
-        if self.policy.max_suppression is None:
-            return made
-        codes = list(task.codes)
-        gone = made.entries.where(f"grp = {SUPPRESSED}")
-        counted = (
-            gone.groupBy(*codes).agg(F.sum("rows").alias("rows")) if codes else gone.agg(F.sum("rows").alias("rows"))
-        )
-        table = counted.toArrow()
-        rows = np.array([count or 0 for count in table["rows"].to_pylist()], dtype=np.int64)
-        if not rows.sum():
-            return made
-        problem = task.problem(np.zeros((len(rows), len(task.books)), dtype=np.int64), rows, table)
-        every = np.arange(len(rows))
-        is_legal = legality.are_legal(problem, every, np.zeros_like(every), rows).all() if problem.models else True
-        if rows.sum() >= self.policy.k and is_legal:
-            return made
-        left = F.when(F.col("grp") == SUPPRESSED, F.lit(LEFT_OUT)).otherwise(F.col("grp"))
-        return replace(made, entries=made.entries.withColumn("grp", left))
-
-    def _assign(self, made: Made, rows: DataFrame, encoding: Encoding, desk: Desk, salt: str) -> DataFrame:
-        """The rows of the release, with what is hidden of each."""
+    def _assign(self, made: Made, cells: DataFrame, encoding: Encoding, desk: Desk, salt: str) -> DataFrame:
+        """The rows of the release, with what is hidden of each, and how many there are of each."""
         labels = [
             name
             for number, book in enumerate(encoding.books, 1)
             for name in ((f"lo{number}", f"hi{number}") if book.is_pair else (f"p{number}",))
         ]
         kept = list(desk.columns.kept.values())
-        entries = assigning.dealt(made.entries, encoding, labels, made.is_split)
-        found = assigning.assign(rows, entries, encoding, kept, labels, salt)
-        return assigning.outputs(assigning.with_pairs(found, desk, encoding), desk, self.df.columns, with_hidden=True)
+        entries = made.entries
+        if kept:
+            entries = self.staging.keep(assigning.dealt(entries, encoding, labels, made.is_split), "dealt")
+        found = assigning.assign(cells, entries, encoding, kept, labels, salt)
+        return assigning.with_pairs(found, desk, encoding)
 
     def _prove(
         self,
@@ -202,15 +183,17 @@ class Making:
         salt: str,
     ) -> SparkRelease:
         """Write the rows, read them back, and prove and measure what was read."""
-        hidden = desk.columns.hidden
+        hidden = [desk.columns.kept[name] for name in desk.columns.hidden]
         printed, sensitive = desk.reading.released, desk.reading.sensitive
         proof: Proof | None = None
         if hidden:
-            whole = self.staging.keep(whole, "whole")
-            proof = prove(whole, classes_of(self.policy, printed, desk.columns.entity), self.policy, desk, sensitive)
+            whole = self.staging.keep(assigning.spread_out(whole), "whole")
+            promise = classes_of(self.policy, printed, desk.columns.entity)
+            proof = prove(assigning.outputs(whole, desk, read.schema), promise, self.policy, desk, sensitive)
             whole = whole.drop(*hidden)
-        order = assigning.order_column(whole.columns)
-        released = self.staging.keep(assigning.shuffled(whole, encoding.rows, salt), RELEASED).drop(order)
+        ordered = assigning.shuffled(whole, encoding.rows, salt)
+        written = self.staging.keep(assigning.outputs(ordered, desk, read.schema), RELEASED)
+        released = written.select(*(column(name) for name in written.columns[:-1]))  # the last is their order
         entity = entity_of(released.columns, self.policy)
         again = prove(released, classes_of(self.policy, printed, entity), self.policy, desk, sensitive)
         proof = proof or again
@@ -221,8 +204,9 @@ class Making:
             proof = replace(proof, left_out=left_out)
         if not self.policy.models:
             warn_of_homogeneous(released, printed, [one.column for one in sensitive], proof)
-        measured = measure(released, tuples, task, desk, left_out)
-        self.staging.drop("source", "tuples", "entries", "refined", "whole")
+        classes = self.staging.keep(classes_in(released, desk), "classes")
+        measured = measure(released, classes, tuples, task, desk, left_out)
+        self.staging.drop("cells", "tuples", "entries", "refined", "dealt", "whole", "classes")
         return SparkRelease(
             df=released,
             policy=self.policy,

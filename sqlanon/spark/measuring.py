@@ -6,7 +6,7 @@ quasi-identifiers give about sensitive values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -46,14 +46,31 @@ class Measured:
     sample: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
 
-def measure(released: DataFrame, tuples: DataFrame, task: Task, desk: Desk, left_out: int) -> Measured:
-    """What the rows of a release lost against the tuples of its source."""
+def classes_in(released: DataFrame, desk: Desk) -> DataFrame:
+    """What each class is released as, with how many rows it has: all that most measures look at."""
+    printed = [column(out).alias(inside) for out, inside in _insides(desk.reading.attributes).items()]
+    return (
+        released.select(*printed)
+        .groupBy(*_insides(desk.reading.attributes).values())
+        .agg(F.count(F.lit(1)).alias("size"))
+    )
+
+
+def _insides(attributes: Sequence[Attribute]) -> dict[str, str]:
+    """What released columns are called among the classes."""
+    return {out: f"o{number}" for number, out in enumerate((out for a in attributes for out in a.output), 1)}
+
+
+def measure(
+    released: DataFrame, classes: DataFrame, tuples: DataFrame, task: Task, desk: Desk, left_out: int
+) -> Measured:
+    """What the rows of a release, in these classes, lost against the tuples of its source."""
     reading, policy = desk.reading, desk.policy
     with translate_errors():
         for number, attribute in enumerate(reading.attributes):
             _count_ranks(desk, attribute, tuples, task, number)
-            _read_labels(desk, attribute, released, left_out)
-        sizes = _sizes(released, reading.attributes, left_out)
+            _read_labels(desk, attribute, classes, left_out)
+        sizes = _sizes(classes, reading.attributes, left_out)
         _keep(desk, "class_sizes", sizes)
         found = _diversities(released, desk, left_out)
         parts = {part: f"({empty_sql(part)})" for part in PARTS if part != "classes"}
@@ -93,11 +110,10 @@ def _count_ranks(desk: Desk, attribute: Attribute, tuples: DataFrame, task: Task
     _keep(desk, counts(attribute), tuples.groupBy(rank).agg(F.sum("rows").alias("rows")).toArrow())
 
 
-def _read_labels(desk: Desk, attribute: Attribute, released: DataFrame, left_out: int) -> None:
+def _read_labels(desk: Desk, attribute: Attribute, classes: DataFrame, left_out: int) -> None:
     """Keep the released labels of an attribute with the ranks that each covers and what it loses."""
-    columns = [column(out).alias(f"o{n}") for n, out in enumerate(attribute.output)]
-    names = [f"o{n}" for n in range(len(columns))]
-    counted = released.select(*columns).groupBy(*names).agg(F.count(F.lit(1)).alias("rows")).toArrow()
+    insides = _insides(desk.reading.attributes)
+    counted = classes.groupBy(*(insides[out] for out in attribute.output)).agg(F.sum("size").alias("rows")).toArrow()
     _keep(desk, "label_counts", counted.rename_columns([*attribute.output, "sqlanon rows"]))
     stars = f" union all select '*', {left_out}" if left_out else ""
     read = (
@@ -116,21 +132,17 @@ def _read_labels(desk: Desk, attribute: Attribute, released: DataFrame, left_out
     )
 
 
-def is_suppressed(attributes: Sequence[Attribute]) -> SparkColumn:
-    """Has a released row nothing but *?"""
-    stars = [
-        column(a.output[1]).isNull() if len(a.output) == 2 else F.coalesce(column(a.output[0]) == "*", F.lit(False))
-        for a in attributes
-    ]
+def is_suppressed(attributes: Sequence[Attribute], named: Mapping[str, str]) -> SparkColumn:
+    """Has a released row nothing but *? `named` says what its columns are called."""
+    found = [[column(named[out]) for out in a.output] for a in attributes]
+    stars = [each[1].isNull() if len(each) == 2 else F.coalesce(each[0] == "*", F.lit(False)) for each in found]
     return reduce(lambda x, y: x & y, stars)
 
 
-def _sizes(released: DataFrame, attributes: Sequence[Attribute], left_out: int) -> pa.Table:
+def _sizes(classes: DataFrame, attributes: Sequence[Attribute], left_out: int) -> pa.Table:
     """How many classes there are of each size; rows that are left out count with the suppressed ones."""
-    names = [out for attribute in attributes for out in attribute.output]
-    flagged = released.select(*(column(out) for out in names), is_suppressed(attributes).alias("is_suppressed"))
-    classes = flagged.groupBy(*(column(out) for out in names), "is_suppressed").agg(F.count(F.lit(1)).alias("size"))
-    sizes = classes.groupBy("size", "is_suppressed").agg(F.count(F.lit(1)).alias("classes")).toArrow()
+    flagged = classes.select("size", is_suppressed(attributes, _insides(attributes)).alias("is_suppressed"))
+    sizes = flagged.groupBy("size", "is_suppressed").agg(F.count(F.lit(1)).alias("classes")).toArrow()
     sizes = sizes.select(["size", "classes", "is_suppressed"])
     if not left_out:
         return sizes
@@ -152,7 +164,7 @@ def _diversities(released: DataFrame, desk: Desk, left_out: int) -> pa.Table | N
     found = []
     for value in sensitive:
         columns = [column(out).alias(label) for out, label in zip(desk.reading.released, labels, strict=True)]
-        gone = is_suppressed(attributes).alias("is_gone")
+        gone = is_suppressed(attributes, {out: out for out in desk.reading.released}).alias("is_gone")
         with viewed(released.select(*columns, gone, column(value).alias("value"))) as view:
             query = render(
                 "steps/measure/diversities.sql",

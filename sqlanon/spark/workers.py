@@ -186,10 +186,13 @@ def cluster_block(task: Task, other: blocks.Rule | None, is_whole: bool) -> Work
 
 
 def refine_block(task: Task) -> Work:
-    """The function that refines the groups of one block of the other cut, across the seams of the first."""
+    """The function that refines the groups of one block of the other cut, across the seams of the first, by the measure
+    that the method keeps low."""
 
     def work(table: pa.Table) -> pa.Table:
         task.check_version()
+        objective = seams(task.request)
+        assert objective is not None, "nothing is refined without a measure"
         block = table["part2"][0].as_py()
         table, ranks = task.sorted(table)
         _, group = np.unique(table["grp"].to_numpy(), return_inverse=True)
@@ -201,8 +204,6 @@ def refine_block(task: Task) -> Work:
         problem = task.problem(ranks[first], np.bincount(of, weights=rows), heads)
         found = Groups.collect(of, group.reshape(-1), rows)
         rng = np.random.default_rng([task.seed, 1, block])
-        objective = seams(task.request)
-        assert objective is not None, "nothing is refined without a measure"
         groups = refine(problem, found, task.request.k, rng, quiet, steps=blocks.POLISH, objective=objective)
         return _entries(task, heads, problem, groups, block, None)
 

@@ -49,6 +49,16 @@ CASES: dict[str, dict[str, Any]] = {
     "suppression and l": PLAIN | ILL | {"l": 3, "max_suppression": 0.1},
     "people": {"quasi": ["age", "sex"], "entity": "patient", **QUICK},
     "people and l": {"quasi": ["age", "sex"], "entity": "patient", **QUICK, **ILL, "l": 2},
+    "people and suppression": {"quasi": ["age", "sex"], "entity": "patient", **QUICK, "max_suppression": 0.05},
+    "people, suppression and l in blocks": {
+        "quasi": ["age", "zip", "sex"],
+        "hierarchies": {"zip": {"prefix": True}},
+        "entity": "patient",
+        **(QUICK | ILL),
+        "l": 2,
+        "max_suppression": 0.1,
+        "block_size": 400,
+    },
     "another method": PLAIN | {"method": "mdav", "effort": None},
 }
 MODELS = {

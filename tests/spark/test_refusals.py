@@ -104,10 +104,12 @@ def test_a_value_that_fails_is_not_shown_and_nothing_is_left(spark: Any) -> None
 def test_a_broken_promise_releases_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from sqlanon.spark import assigning
 
-    def lost(rows: Any, *_: Any) -> Any:
-        return rows.where("age <> '*' or age is null").limit(90)
+    found = assigning.outputs
 
-    monkeypatch.setattr(assigning, "shuffled", lost)
+    def lost(*arguments: Any) -> Any:
+        return found(*arguments).where("age <> '*' or age is null").limit(90)
+
+    monkeypatch.setattr(assigning, "outputs", lost)
     with pytest.raises(BrokenPromiseError):
         spark.make(people(100), **BASE)
     assert not list(spark.folder.glob("*"))
@@ -118,10 +120,12 @@ def test_classes_that_are_too_small_are_found_on_what_was_written(spark: Any, mo
 
     from sqlanon.spark import assigning
 
-    def wrong(rows: Any, *_: Any) -> Any:
-        return rows.withColumn("age", F.concat("age", F.lit(" "), "ward"))
+    found = assigning.outputs
 
-    monkeypatch.setattr(assigning, "shuffled", wrong)
+    def wrong(*arguments: Any) -> Any:
+        return found(*arguments).withColumn("age", F.concat("age", F.lit(" "), "ward"))
+
+    monkeypatch.setattr(assigning, "outputs", wrong)
     with pytest.raises(BrokenPromiseError, match="k is 5"):
         spark.make(people(100), keep=["ward"], **BASE)
     assert not list(spark.folder.glob("*"))

@@ -84,7 +84,7 @@ def test_hot_tuples_are_dealt_exactly_once(spark: Any) -> None:
     from sqlanon.spark import assigning
     from sqlanon.spark.encoding import Encoding
 
-    rows = spark.frame(pa.table({"key1": [7] * 10_000 + [8] * 3, "c1": ["x"] * 9_999 + ["y"] + ["z"] * 3}))
+    cells = spark.frame(pa.table({"key1": [7, 7, 8], "c1": ["x", "y", "z"], "rows": [9_999, 1, 3]}))
     entries = spark.frame(
         pa.table(
             {
@@ -99,7 +99,7 @@ def test_hot_tuples_are_dealt_exactly_once(spark: Any) -> None:
     )
     encoding = Encoding((), (), {"key1": ((1, 9),)}, (), {}, None, 10_003)
     dealt = assigning.dealt(entries, encoding, ["p1"], is_split=True)
-    found = assigning.assign(rows, dealt, encoding, ["c1"], ["p1"], "salt").toArrow()
+    found = assigning.spread_out(assigning.assign(cells, dealt, encoding, ["c1"], ["p1"], "salt")).toArrow()
     assert Counter(found["p1"].to_pylist()) == {"a": 9_000, "b": 990, "c": 10, "d": 3}
     assert Counter(found["c1"].to_pylist()) == {"x": 9_999, "y": 1, "z": 3}
 
