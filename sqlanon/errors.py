@@ -7,6 +7,7 @@ the SQL or the Python of the same thing. Whoever takes a request says which inte
 from __future__ import annotations
 
 import difflib
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -89,6 +90,11 @@ def command_line(database: str | None = None) -> Interface:
     return Interface("command line", database)
 
 
+def policy_file(database: str | None = None) -> Interface:
+    """A policy file that a command was given, with its --db: options are TOML, and what to do is a command."""
+    return Interface("policy file", database)
+
+
 def reader() -> Interface:
     """The interface by which this thread's request came."""
     return _reader.get()
@@ -115,6 +121,8 @@ FLAGS = {"hierarchies": "hierarchy", "weights": "weight", "limits": "limit"}
 
 def option(name: str, value: Any = True) -> str:
     """An option with its value: ``k=5``, ``k = 5`` or ``--k 5``."""
+    if _reader.get().name == "policy file":
+        return f"{name} = {_toml(value)}"
     flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
     if isinstance(value, Mapping):
         given = " ".join(f"{flag} {column}={_range(one)}" for column, one in value.items())
@@ -126,6 +134,12 @@ def option(name: str, value: Any = True) -> str:
     return in_words(python=f"{name}={value!r}", sql=f"{name}{_reader.get().sign}{written}", command=given)
 
 
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _range(value: Any) -> str:
     """The value of a column's flag: 5..20 for its two ends."""
     return f"{value.get('finest', '')}..{value.get('coarsest', '')}" if isinstance(value, Mapping) else str(value)
@@ -133,7 +147,8 @@ def _range(value: Any) -> str:
 
 def option_name(name: str) -> str:
     """An option without a value: ``unsafe_keep`` or ``--unsafe-keep``."""
-    return in_words(python=name, sql=name, command=f"--{FLAGS.get(name, name).replace('_', '-')}")
+    is_flag = _reader.get().name == "command line"
+    return f"--{FLAGS.get(name, name).replace('_', '-')}" if is_flag else name
 
 
 def call(function: str, *arguments: str, command: str | None = None) -> str:
@@ -145,6 +160,17 @@ def call(function: str, *arguments: str, command: str | None = None) -> str:
         python=f"sqlanon.{function}(con, {', '.join(map(repr, arguments))})",
         sql=f"FROM anon.{function}({listed})",
         command=shell + database,
+    )
+
+
+def reading(asked: str, parameter: str, value: str) -> str:
+    """How a file is read otherwise: ``--decimal ,``, or by a query with that parameter of DuckDB's."""
+    if _reader.get().name == "command line":
+        return f"--{asked} {shlex.quote(value)}"
+    return in_words(
+        python=f"sqlanon.file_query(path, {asked}={value!r})",
+        sql=f"FROM read_csv(..., {parameter} = '{value}')",
+        command=f"source = \"FROM read_csv('FILE', {parameter} = '{value}')\"",
     )
 
 

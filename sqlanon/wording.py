@@ -12,11 +12,16 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 
 
 def gap(loss: float, bound: float) -> str:
-    """How near to the best possible a loss is: at the bound, within this many percent of it, or only the bound."""
+    """How near to the best possible a loss is, after a semicolon: at the bound, within this many percent of it, or this
+    many times it. Nothing where the bound says nothing."""
     least = f"no release with this k can lose less than {bound:.2%}"
     if loss <= bound * (1 + 1e-6):
-        return f"{least}, and this one does not lose more" if bound > 0 else "nothing is lost"
-    return f"{least}; this one is within {100 * (loss / bound - 1):.2g}% of that" if bound > 0 else least
+        return f"; {least}, and this one does not lose more" if bound > 0 else "; nothing is lost"
+    if bound <= 0 or f"{bound:.2%}" == "0.00%":
+        return ""
+    excess = loss / bound - 1
+    above = f"is within {100 * excess:.2g}% of that" if excess < 1 else f"loses {loss / bound:.1f} times that"
+    return f"; {least}; this one {above}"
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:

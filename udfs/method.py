@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlanon.errors import PolicyError, not_one_of
+from sqlanon.errors import PolicyError, not_one_of, option_name
 from sqlanon.udfs.problem import Groups
 from sqlanon.udfs.space.costs import PRIVATE
 
@@ -49,12 +49,12 @@ class Parameter:
             return self.default
         if self.choices:
             if not isinstance(value, str) or value.lower() not in self.choices:
-                raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
+                raise PolicyError(f"{option_name(self.name)} is {value!r}; it must be {self.range}")
             return value.lower()
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         is_inside = is_number and self.low <= value <= min(self.high, sys.float_info.max)
         if not is_inside or (self.is_whole and value != int(value)):
-            raise PolicyError(f"{self.name} is {value!r}; it must be {self.range}")
+            raise PolicyError(f"{option_name(self.name)} is {value!r}; it must be {self.range}")
         return int(value) if self.is_whole else float(value)
 
     @property

@@ -15,6 +15,7 @@ from sqlanon.hierarchies.suggest import (
     LONG,
     MOST_CATEGORIES,
     Suggestion,
+    can_be_drafted,
     mended,
     suggest,
     suggest_dates,
@@ -72,9 +73,10 @@ def suggest_for(con: Session, source: Source, asked: str) -> Suggestion:
     return suggest(column, counts, _likeness(con, source, column) if len(counts) <= MOST_CATEGORIES else None)
 
 
-def described(column: str, values: Sequence[str]) -> str:
-    """What a text column looks like and how it can be read better, without showing a value."""
-    return mended(column, values)
+def described(column: str, values: Sequence[str]) -> tuple[str, bool]:
+    """What a text column looks like and how it can be read better, without showing a value; can a hierarchy be drafted
+    for it?"""
+    return mended(column, values), can_be_drafted(values)
 
 
 def suggestion_sql(draft: Suggestion) -> str:

@@ -1,5 +1,5 @@
-"""The command line: which commands there are. What each takes and does is its own file of sqlanon/commands, imported
-when it is asked for, so that `sqlanon --help` answers at once."""
+"""The command line: which commands there are. What each takes and does is its own file of sqlanon/cli/commands,
+imported when it is asked for, so that `sqlanon --help` answers at once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import argparse
 import sys
 from collections.abc import Container, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import sqlanon
+from sqlanon.errors import did_you_mean, not_one_of
 
 COMMANDS = {
     "demo": (
-        "show show a table before and after, with proof and loss",
+        "show a table before and after, with proof and loss",
         "sqlanon demo",
     ),
     "wizard": (
@@ -65,7 +66,7 @@ COMMANDS = {
         "sqlanon erase patients_public 17 --db hospital.duckdb",
     ),
     "status": (
-        "show show which stored releases are behind their sources, and by how many rows",
+        "show which stored releases are behind their sources, and by how many rows",
         "sqlanon status --db hospital.duckdb",
     ),
     "audit": (
@@ -93,7 +94,7 @@ COMMANDS = {
         "sqlanon key my.key",
     ),
     "utility": (
-        "show show what a stored release lost, and with --task how well a column can still be predicted",
+        "show what a stored release lost, and with --task how well a column can still be predicted",
         "sqlanon utility patients_public --db hospital.duckdb --task diagnosis",
     ),
     "studio": (
@@ -135,6 +136,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 class Parser(argparse.ArgumentParser):
     """A parser that says what is wrong in two lines, without the usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As usual, but a command refuses by itself what it does not know, so that its own flags can be proposed."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            first = unknown[0].partition("=")[0]
+            flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+            if first.startswith("-"):
+                self.error(f"{first} is not an option of {self.prog}.{did_you_mean(first, flags)}")
+            self.error(f"'{first}' is one argument too many")
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = str(action.metavar).lower() if action.metavar in ("COMMAND", "ACTION") else "value"
+            flag = f"{action.option_strings[-1]}: " if action.option_strings else ""
+            self.error(f"{flag}{not_one_of(what, str(value), map(str, action.choices))}")
 
     def error(self, message: str) -> NoReturn:
         """What is wrong, and where the help is; exit 2."""

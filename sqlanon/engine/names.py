@@ -14,7 +14,7 @@ import duckdb
 from sqlanon.engine.errors import kind_of, told
 from sqlanon.engine.frames import FRAME, PREFIX
 from sqlanon.engine.session import run, temporary
-from sqlanon.engine.sources import is_about_a_file, provide_excel, unreadable
+from sqlanon.engine.sources import file_of, is_about_a_file, provide_excel, refuse_missing, unreadable
 from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import is_encodable, literal, name, query_or_none, split_name
@@ -86,24 +86,28 @@ def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
 def _file(asked: str) -> str | None:
     """A file that DuckDB reads by its name, or several that a pattern matches. A file that is there is no pattern:
     data[1].csv is not data1.csv."""
+    if not re.search(r"\.(xlsx|(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?)$", asked.lower()):
+        return None
+    refuse_missing(asked)
     if asked.lower().endswith(".xlsx"):
         return f"read_xlsx({literal(asked)})"
-    if not re.search(r"\.(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?$", asked.lower()):
-        return None
     return literal(re.sub(r"[*?\[]", r"[\g<0>]", asked) if Path(asked).is_file() else asked)
 
 
 def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
     if not is_encodable(query):
         raise CatalogError("The source query has half a character in it (a lone surrogate), which is not valid text")
+    file = file_of(query)
+    if file is not None:
+        refuse_missing(file)
     try:
         statements = con.extract_statements(query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":
             raise CatalogError("The source must be one query or a table's name")
-        return Source(f"(\n{query}\n)", "the query", _types(con, query))
+        return Source(f"(\n{query}\n)", file or "the query", _types(con, query))
     except duckdb.Error as problem:
         said = _why(problem)
-    raise CatalogError(f"The source query does not run: {said}")
+    raise CatalogError(f"The source query does not run: {said}" if file is None else f"'{file}' cannot be read: {said}")
 
 
 def _types(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:

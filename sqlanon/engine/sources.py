@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from sqlanon.errors import CatalogError
+from sqlanon.errors import CatalogError, did_you_mean, option_name, reading
 from sqlanon.sqltext import is_path, literal
 
 TEXTS = (".csv", ".tsv", ".txt")
@@ -44,7 +44,7 @@ def file_query(
     if not stem.endswith(TEXTS):
         raise CatalogError(f"{' and '.join(asked)} go with csv files (.csv, .tsv, .txt), not with '{path}'")
     if decimal is not None and decimal not in (",", "."):
-        raise CatalogError(f"decimal is {decimal!r}; it must be ',' or '.'")
+        raise CatalogError(f"{option_name('decimal')} is {decimal!r}; it must be ',' or '.'")
     options = {
         "encoding": encoding and ENCODINGS.get(encoding.lower(), encoding.lower()),
         "decimal_separator": decimal,
@@ -52,6 +52,21 @@ def file_query(
     }
     listed = ", ".join(f"{option} = {literal(value)}" for option, value in options.items() if value is not None)
     return f"from read_csv({literal(text)}, {listed})"
+
+
+def file_of(query: str) -> str | None:
+    """The file that a query of `file_query` reads; None for any other query."""
+    found = re.match(r"from (?:read_(?:csv|xlsx)\()?'((?:[^']|'')+)'", query)
+    return found[1].replace("''", "'") if found else None
+
+
+def refuse_missing(path: str) -> None:
+    """Raise if there is no such file on this machine; patterns and addresses are left to DuckDB."""
+    if "://" in path or re.search(r"[*?\[]", path) or Path(path).exists():
+        return
+    folder = Path(path).parent
+    near = [str(file) for file in sorted(folder.glob("*")) if file.suffix == Path(path).suffix]
+    raise CatalogError(f"There is no file '{path}'.{did_you_mean(path, near)}")
 
 
 def packaged_extension(con: duckdb.DuckDBPyConnection, extension: str) -> Path | None:
@@ -83,9 +98,7 @@ def unreadable(problem: Exception) -> str:
     said = str(problem)
     line = re.search(r"CSV Error on Line: (\d+)", said)
     if "not utf-8 encoded" in said or "Invalid unicode" in said:
-        return (
-            "it is not UTF-8 text. Name its encoding: --encoding latin-1, or FROM read_csv(..., encoding = 'latin-1')"
-        )
+        return f"it is not UTF-8 text. Name its encoding: {reading('encoding', 'encoding', 'latin-1')}"
     if line is not None:
         return f"line {int(line[1]):,}{_about_line(said)}"
     if "xlsx" in said.lower() or "excel" in said.lower():
@@ -104,7 +117,9 @@ def _about_line(said: str) -> str:
             f"with FROM read_csv(..., types = {{'{converted[1]}': 'VARCHAR'}}), or with sample_size = -1"
         )
     if "Expected Number of Columns" in said:
-        return " has more or fewer columns than the lines before it. Mend the line, or name the delimiter: --delimiter"
+        return " has more or fewer columns than the lines before it. Mend the line, or name the delimiter: " + reading(
+            "delimiter", "delim", ";"
+        )
     return " cannot be read: look at its quotes and delimiters, or name them in FROM read_csv(...)"
 
 

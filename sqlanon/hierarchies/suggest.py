@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from sqlanon.errors import HierarchyError
+from sqlanon.errors import HierarchyError, reading
+from sqlanon.sqltext import name
 
 Path_ = tuple[str, ...]
 """A value, its labels from the narrowest to the widest, and *."""
@@ -25,9 +26,13 @@ MOST_CATEGORIES = 500
 LONG = 40
 """Text of this many characters on average is free text."""
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
+NAMED_DATES = ("%b %d, %Y", "%d %b %Y", "%B %d, %Y", "%d %B %Y", "%d-%b-%Y")
+"""Dates with the names of months."""
 _COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 _POINT = re.compile(r"-?\d+(\.\d+)?")
 _CODE = re.compile(r"[A-Za-z]{0,4}[0-9][A-Za-z0-9.\-]{1,11}|[A-Za-z]{1,3}[0-9][A-Za-z0-9]? ?[0-9][A-Za-z]{2}")
+
+_MONTH = re.compile(r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,13 @@ def looks_like(values: Sequence[str]) -> str:
 
 MENDED = {
     "dates": "dates as {example}: read them with strptime({column}, [{formats}]) in the source query",
-    "numbers with a decimal comma": "numbers with a decimal comma: read the file with --decimal , (decimal_separator)",
+    "numbers with a decimal comma": "numbers with a decimal comma{thousands}: read the file with {decimal}",
     "numbers": "numbers stored as text: cast the column in the source query",
     "codes": "codes, such as postcodes: generalize them by prefix",
     "free text": "free text, which no hierarchy can generalize: leave it out",
     "categories": "categories: group them",
+    "too many": "text with many different values, which no draft can group: leave it out, or write a hierarchy as a "
+    "csv file",
     "no values": "nothing",
 }
 """What a column of text looks like, and what mends it."""
@@ -102,7 +109,18 @@ def mended(column: str, values: Sequence[str]) -> str:
     formats = _date_formats(values)
     shown = " and ".join(date(2024, 12, 31).strftime(format) for format in formats)
     listed = ", ".join(f"'{format}'" for format in formats)
-    return MENDED[looks_like(values)].format(column=column, example=shown, formats=listed)
+    decimal, thousands = reading("decimal", "decimal_separator", ","), ""
+    if any("." in value for value in values):
+        thousands = " and points between thousands"
+        decimal = "FROM read_csv(..., decimal_separator = ',', thousands = '.')"
+    kind = looks_like(values) if can_be_drafted(values) or looks_like(values) == "free text" else "too many"
+    return MENDED[kind].format(column=name(column), example=shown, formats=listed, decimal=decimal, thousands=thousands)
+
+
+def can_be_drafted(values: Sequence[str]) -> bool:
+    """Can a hierarchy be drafted for these texts?"""
+    kind = looks_like(values)
+    return kind not in ("free text", "no values") and (kind != "categories" or len(values) <= MOST_CATEGORIES)
 
 
 def suggest(column: str, counts: Mapping[str, int], likeness: Callable[[str, str], float] | None = None) -> Suggestion:
@@ -115,7 +133,7 @@ def suggest(column: str, counts: Mapping[str, int], likeness: Callable[[str, str
         return suggest_numbers(column, {value: (_number(value, kind), rows) for value, rows in counts.items()}, kind)
     if kind == "codes":
         return Suggestion(column, kind, "prefixes", _prefixes(values))
-    if kind in ("free text", "no values") or len(values) > MOST_CATEGORIES:
+    if not can_be_drafted(values):
         what = "no values" if kind == "no values" else f"{kind} with {len(values):,} different values"
         raise HierarchyError(
             f"Column '{column}' has {what}: no hierarchy can be drafted. Leave it out, or write one as a csv file"
@@ -190,8 +208,9 @@ def _interval(number: float, edges: Sequence[float]) -> str:
 def _date_formats(values: Sequence[str]) -> list[str]:
     """The formats that read most values as dates, as few as needed; none if they are not dates."""
     left, formats = list(values), []
-    for _ in DATES:
-        best = max(DATES, key=lambda format: sum(_parsed(value, format) is not None for value in left))
+    tried = (*DATES, *NAMED_DATES) if any(map(_MONTH.search, values)) else DATES
+    for _ in tried:
+        best = max(tried, key=lambda format: sum(_parsed(value, format) is not None for value in left))
         rest = [value for value in left if _parsed(value, best) is None]
         if len(rest) == len(left):
             break
@@ -201,7 +220,7 @@ def _date_formats(values: Sequence[str]) -> list[str]:
 
 
 def _parsed(value: str, format: str) -> date | None:
-    if not 8 <= len(value) <= 10:
+    if not 8 <= len(value) <= 18:
         return None
     try:
         found = datetime.strptime(value, format).date()

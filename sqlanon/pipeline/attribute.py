@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlanon.errors import PolicyError, call, in_words, not_one_of, option
+from sqlanon.errors import PolicyError, call, in_words, not_one_of, option, option_name
 from sqlanon.families import BEYOND, DATE, TIMESTAMP, TypeFamily, distance_sql, is_fine, type_family
 from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
@@ -233,7 +233,7 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
             hierarchy.rule.check(column, family, hierarchy.name)
         if policy.ranges == "snapped" and hierarchy is None and source.types[column] in BEYOND:
             raise PolicyError(
-                f"ranges = 'snapped' cannot be used with column '{column}' of type {source.types[column]}: "
+                f"{option('ranges', 'snapped')} cannot be used with column '{column}' of type {source.types[column]}: "
                 f"cast it to HUGEINT in the source query, or give it a hierarchy"
             )
         width = policy.grid.get(asked)
@@ -243,7 +243,8 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
             if hierarchy is not None or not family.is_ordered:
                 reason = "is released as labels of its hierarchy" if hierarchy else f"holds {family.name}"
                 raise PolicyError(
-                    f"grid names '{column}', which {reason}: a grid is for numbers and dates without a hierarchy"
+                    f"{option_name('grid')} names '{column}', which {reason}: a grid is for numbers and dates "
+                    f"without a hierarchy"
                 )
             grid.check(column, family, width)
         attributes.append(
@@ -272,8 +273,8 @@ def _implied(column: str, family: TypeFamily, limit: Limit) -> Hierarchy:
     if family.is_ordered:
         return Hierarchy(column, Rule.intervals(widths_of(column, limit)))
     raise PolicyError(
-        f"limits names '{column}', which is {family.name} without a hierarchy: make one, and name it by "
-        f"{option('hierarchies', {column: 'NAME'})}"
+        f"{option_name('limits')} names '{column}', which is {family.name} without a hierarchy: make one, and "
+        f"name it by {option('hierarchies', {column: 'NAME'})}"
     )
 
 
@@ -289,7 +290,9 @@ def _levels(column: str, family: TypeFamily, hierarchy: Hierarchy, limit: Limit)
     for end in (limit.get("finest"), limit.get("coarsest")):
         level = named.get(end, end) if end is not None else None
         if isinstance(level, str) or (isinstance(level, float) and not level.is_integer()):
-            raise PolicyError(f"limits: '{column}' has no level '{end}' in its hierarchy '{hierarchy.name}'")
+            raise PolicyError(
+                f"{option_name('limits')}: '{column}' has no level '{end}' in its hierarchy '{hierarchy.name}'"
+            )
         found.append(None if level is None else int(level))
     return found[0], found[1]
 

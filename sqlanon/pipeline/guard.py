@@ -21,9 +21,13 @@ def nobody(column: str) -> str:
     return f"Entity '{column}' is NULL in some rows, so they cannot be counted: leave them out."
 
 
-def too_few(k: int, people: str, rows: int | str) -> str:
+def too_few(k: int, people: str, rows: int) -> str:
     """What is said of a source, or population, that has fewer than k rows."""
-    return f"k is {k}, but the {people} has only {rows} rows: ask for a smaller k."
+    return f"{_few(k, people)}{rows:,} {'row' if rows == 1 else 'rows'}: ask for a smaller k."
+
+
+def _few(k: int, people: str) -> str:
+    return f"{option_name('k')} is {k:,}, but the {people} has only "
 
 
 def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> str:
@@ -61,7 +65,7 @@ def guard_sql(reading: Reading, columns: Columns, part: str | None = None) -> st
         "steps/encode/guard.sql",
         k=str(policy.k),
         counted="people" if source.population is not None else "rows",
-        too_few=literal(f"k is {policy.k}, but the {people} has only "),
+        too_few=literal(_few(policy.k, people)),
         problem="\n        ".join(["case", *conditions]) + "\n    end" if conditions else "null",
         counts=comma(counts),
         uniques=comma(uniques),

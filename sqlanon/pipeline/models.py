@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option
 from sqlanon.families import TEXT, known_family, type_family
 from sqlanon.hierarchies.hierarchy import Hierarchies
 from sqlanon.pipeline.attribute import Attribute, named_hierarchy
@@ -161,7 +161,9 @@ def sensitive_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> tu
         usual = "hierarchical" if hierarchy else "ordered" if family and family.is_ordered else "equal"
         distance = policy.t_distance or usual
         if distance == "hierarchical" and hierarchy is None:
-            raise PolicyError(f"t_distance is 'hierarchical', and column '{column}' has no hierarchy that fits")
+            raise PolicyError(
+                f"{option('t_distance', 'hierarchical')} needs a hierarchy, and column '{column}' has none that fits"
+            )
         tree = None
         if distance == "hierarchical":
             tree = Attribute(number, column, source.types[column], family or TEXT, hierarchy, hierarchies)

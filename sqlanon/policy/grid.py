@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlanon.errors import PolicyError, did_you_mean
+from sqlanon.errors import PolicyError, did_you_mean, option_name
 from sqlanon.families import DATE, TIMESTAMP, TypeFamily
 
 Width = float | str
@@ -29,7 +29,9 @@ def width_of(column: str, given: object) -> Width:
         number = 0.0
     if not 0 < number < 1e300:
         hint = did_you_mean(given, UNITS) if isinstance(given, str) else ""
-        raise PolicyError(f"grid: '{column}' must have a width above 0, or {', '.join(UNITS)} for dates.{hint}")
+        raise PolicyError(
+            f"{option_name('grid')}: '{column}' must have a width above 0, or {', '.join(UNITS)} for dates.{hint}"
+        )
     return int(number) if number.is_integer() else number
 
 
@@ -37,6 +39,10 @@ def check(column: str, family: TypeFamily, width: Width) -> None:
     """Refuse a width that does not fit the column's type."""
     is_date = family in (DATE, TIMESTAMP)
     if isinstance(width, str) and not is_date:
-        raise PolicyError(f"grid: '{column}' holds {family.name}, which have no {width}: give a number")
+        raise PolicyError(
+            f"{option_name('grid')}: '{column}' holds {family.name}, which have no {width}: give a number"
+        )
     if isinstance(width, float) and (family.is_whole or is_date):
-        raise PolicyError(f"grid: '{column}' holds {family.name}: give a whole number{' of days' if is_date else ''}")
+        raise PolicyError(
+            f"{option_name('grid')}: '{column}' holds {family.name}: give a whole number{' of days' if is_date else ''}"
+        )

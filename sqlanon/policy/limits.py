@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlanon.errors import PolicyError, option
+from sqlanon.errors import PolicyError, option, option_name
 
 ENDS = ("finest", "coarsest")
 UNITS = ("day", "month", "quarter", "year", "decade")
@@ -24,14 +24,17 @@ def limit_of(column: str, given: Any) -> Limit:
     if not isinstance(given, Mapping):
         given = dict.fromkeys(ENDS, given)
     if unknown := [str(key) for key in given if key not in ENDS]:
-        raise PolicyError(f"limits: '{column}' has '{unknown[0]}'; it may have finest and coarsest: {_example()}")
+        raise PolicyError(
+            f"{option_name('limits')}: '{column}' has '{unknown[0]}'; it may have finest and coarsest: {_example()}"
+        )
     found = {end: _end(column, given[end]) for end in ENDS if given.get(end) is not None}
     if not found:
-        raise PolicyError(f"limits: '{column}' has neither finest nor coarsest: {_example()}")
+        raise PolicyError(f"{option_name('limits')}: '{column}' has neither finest nor coarsest: {_example()}")
     finest, coarsest = found.get("finest"), found.get("coarsest")
     if isinstance(finest, (int, float)) and isinstance(coarsest, (int, float)) and finest > coarsest:
         raise PolicyError(
-            f"limits: '{column}' has a finest ({finest:g}) that is coarser than its coarsest ({coarsest:g})"
+            f"{option_name('limits')}: '{column}' has a finest ({finest:g}) that is coarser than its coarsest "
+            f"({coarsest:g})"
         )
     return found
 
@@ -46,8 +49,8 @@ def _end(column: str, given: Any) -> float | str:
         return text
     if isinstance(given, bool) or not re.fullmatch(r"\d+(\.\d+)?", text):
         raise PolicyError(
-            f"limits: '{column}' must have a level of its hierarchy, a width for numbers, or {', '.join(UNITS)} for "
-            f"dates: {_example()}"
+            f"{option_name('limits')}: '{column}' must have a level of its hierarchy, a width for numbers, or "
+            f"{', '.join(UNITS)} for dates: {_example()}"
         )
     number = float(text)
     return int(number) if number.is_integer() else number
@@ -58,7 +61,7 @@ def widths_of(column: str, limit: Limit) -> list[float]:
     finest, coarsest = limit.get("finest"), limit.get("coarsest")
     for end in (finest, coarsest):
         if isinstance(end, str) or end == 0:
-            raise PolicyError(f"limits: '{column}' holds numbers: give widths above 0, {_example()}")
+            raise PolicyError(f"{option_name('limits')}: '{column}' holds numbers: give widths above 0, {_example()}")
     if finest is None:
         assert coarsest is not None
         return [float(coarsest)]
@@ -68,7 +71,8 @@ def widths_of(column: str, limit: Limit) -> list[float]:
     ratio = float(coarsest) / first
     if ratio != int(ratio):
         raise PolicyError(
-            f"limits: '{column}': the coarsest ({coarsest:g}) must be a multiple of the finest ({finest:g})"
+            f"{option_name('limits')}: '{column}': the coarsest ({coarsest:g}) must be a multiple of the finest "
+            f"({finest:g})"
         )
     steps = [2**step for step in range(int(ratio).bit_length()) if int(ratio) % 2**step == 0 and 2**step < ratio]
     return [first * step for step in steps] + [float(coarsest)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlanon.errors import PolicyError, did_you_mean, not_one_of, option
+from sqlanon.errors import PolicyError, did_you_mean, not_one_of, option, option_name
 from sqlanon.policy import toml, words
 from sqlanon.policy.grid import Width
 from sqlanon.policy.kinds import Kind, kind_of
@@ -187,7 +187,7 @@ class Policy:
             raise PolicyError(not_one_of("ranges option", str(self.ranges), RANGES))
         for switch in ("refine", "polish", "strict", "linked", "row_weight"):
             if not isinstance(getattr(self, switch), bool):
-                raise PolicyError(f"{switch} is {getattr(self, switch)!r}; it must be true or false")
+                raise PolicyError(f"{option_name(switch)} is {getattr(self, switch)!r}; it must be true or false")
         for choice in (DELETED, CHANGED, UPDATED, FAILED, FORMING):
             object.__setattr__(self, choice.name, choice.check(getattr(self, choice.name)))
         if self.batch is not None:
@@ -195,7 +195,9 @@ class Policy:
         if self.block_size is not None:
             object.__setattr__(self, "block_size", whole_number("block_size", self.block_size, 100))
             if METHODS[self.method].block_size is None:
-                raise PolicyError(f"block_size does not apply to {self.method}, which always reads the whole table")
+                raise PolicyError(
+                    f"{option_name('block_size')} does not apply to {self.method}, which always reads the whole table"
+                )
         if self.represent not in REPRESENTATIONS:
             raise PolicyError(not_one_of("represent option", str(self.represent), REPRESENTATIONS))
         for parameter in self.parameters:
@@ -203,7 +205,8 @@ class Policy:
             if owners and self.method not in owners:
                 listed = ", ".join(owners)
                 raise PolicyError(
-                    f"'{parameter}' is an option of {listed}, not of {self.method}: {option('method', owners[0])}"
+                    f"'{option_name(parameter)}' is an option of {listed}, not of {self.method}: "
+                    f"{option('method', owners[0])}"
                 )
         object.__setattr__(self, "parameters", METHODS[self.method].check(self.parameters))
         object.__setattr__(self, "max_suppression", MAX_SUPPRESSION.check(self.max_suppression))
@@ -225,21 +228,22 @@ class Policy:
     def _check_quasi(self) -> None:
         if not self.quasi:
             raise PolicyError(
-                f"quasi is empty: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+                f"{option_name('quasi')} is empty: name the columns that could identify a person, "
+                f"{option('quasi', ['age', 'zip'])}"
             )
         if len(self.quasi) > MOST_QUASI:
             raise PolicyError(
-                f"quasi names {len(self.quasi)} columns, and {MOST_QUASI} is the most: more would leave next to "
-                "nothing of a table. Name those that others can know"
+                f"{option_name('quasi')} names {len(self.quasi)} columns, and {MOST_QUASI} is the most: more would "
+                "leave next to nothing of a table. Name those that others can know"
             )
 
     def _check_mappings(self) -> None:
         for column, hierarchy in self.hierarchies.items():
             if hierarchy is not None and not isinstance(hierarchy, str):
-                raise PolicyError(f"hierarchies: '{column}' must be bound to a hierarchy's name")
+                raise PolicyError(f"{option_name('hierarchies')}: '{column}' must be bound to a hierarchy's name")
         for column, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
-                raise PolicyError(f"weights: '{column}' must have a number above 0")
+                raise PolicyError(f"{option_name('weights')}: '{column}' must have a number above 0")
 
     @property
     def kind(self) -> Kind:
@@ -297,7 +301,8 @@ class Policy:
                 (given if folded in OPTIONS else parameters)[folded] = value
         if "quasi" not in given:
             raise PolicyError(
-                f"quasi is missing: name the columns that could identify a person, {option('quasi', ['age', 'zip'])}"
+                f"{option_name('quasi')} is missing: name the columns that could identify a person, "
+                f"{option('quasi', ['age', 'zip'])}"
             )
         return cls(**given, parameters=parameters)
 

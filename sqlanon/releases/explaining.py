@@ -203,6 +203,8 @@ def _widest(catalog: Catalog, reading: Reading, steps: list[Cte]) -> list[Reason
 def _told(answer: Answer, names: list[str], loss: float) -> Reason:
     """An answer in words; `loss` is what is lost now, and what would be is in the proportion of the answer."""
     would_be = min(1.0, loss * answer.then / answer.now) if answer.now > 0 else loss
+    if answer.question != "coarser":
+        would_be = min(would_be, loss)  # what was released is allowed then, too
     column = None if answer.attribute is None else names[answer.attribute]
     change = f"{would_be:.1%} instead of {loss:.1%}"
     said = {

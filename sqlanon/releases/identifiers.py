@@ -76,9 +76,9 @@ def refuse_identifiers(con: Session, source: Source, policy: Policy) -> None:
         called = suggests(column)
         if called is None and column not in look:
             continue
-        why = f"its values look like {look[column]}" if column in look else f"it is called like {called}"
+        why = f"its values look like {look[column]}" if column in look else f"its name suggests {called}"
         raise PolicyError(
-            f"Column '{column}' is in {role}, but {why}, which tells who somebody is. Leave it out, pseudonymize it, "
-            f"count people by it (entity), or name it in {option_name('unsafe_keep')} instead if it is to be released "
-            f"unchanged"
+            f"Column '{column}' is in {option_name(role)}, but {why}, which tells who somebody is. Leave it out, "
+            f"replace it by a pseudonym ({option_name('pseudonymize')}), count people by it ({option_name('entity')}), "
+            f"or name it in {option_name('unsafe_keep')} instead if it is to be released unchanged"
         )

@@ -16,7 +16,7 @@ from sqlanon.sqltext import fold, is_path
 def refuse_unique(unique: float | None, kept: Sequence[str], most: float) -> None:
     """Raise if whoever knows the kept columns finds more rows unique than are allowed."""
     if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most <= 1:
-        raise PolicyError(f"max_unique is {most!r}; it must be a number from 0 to 1")
+        raise PolicyError(f"{option_name('max_unique')} is {most!r}; it must be a number from 0 to 1")
     if unique is not None and unique > most:
         raise BrokenPromiseError(
             f"Whoever also knows the kept columns ({', '.join(kept)}) finds {unique:.1%} of the rows unique, and "

@@ -8,7 +8,8 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.hierarchies import create_hierarchy
 from sqlanon.catalog.suggestions import described, suggest_for
 from sqlanon.engine.frames import FRAME
-from sqlanon.errors import HierarchyError
+from sqlanon.engine.sources import file_of
+from sqlanon.errors import HierarchyError, call, option, reader
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
@@ -33,7 +34,14 @@ def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
             log.warning("%s", problem)
             continue
         create_hierarchy(catalog.con, column, rows=draft.rows)
-        log.warning("A suggested hierarchy is used for %s. It is stored as '%s': look at its groups", draft, column)
+        log.warning("A suggested hierarchy is used for %s. %s", draft, _look(column))
+
+
+def _look(column: str) -> str:
+    """Where a drafted hierarchy can be seen: a command without a database has nowhere to store it."""
+    if reader().name == "command line" and reader().database is None:
+        return "Look at its groups before you use the release: sqlanon hierarchy suggest prints them"
+    return f"It is stored as '{column}'. Look at its groups: {call('show_hierarchy', column, command='hierarchy show')}"
 
 
 def warn_of_text(catalog: Catalog, reading: Reading, released: str, asked: str) -> None:
@@ -64,15 +72,21 @@ def warn_of_text(catalog: Catalog, reading: Reading, released: str, asked: str) 
 def _say(column: str, rows: int, stars: int, values: list[str], asked: str) -> None:
     if len(values) < 3:
         return
-    is_named = asked != FRAME and query_or_none(asked) is None
-    place = f"{asked}.{column}" if is_named else f"TABLE.{column}"
+    looks, can_be_drafted = described(column, values)
     log.warning(
-        "Column '%s' is text without a hierarchy, and %s of %s rows have * there. It looks like %s. Draft a hierarchy: "
-        "sqlanon hierarchy suggest %s, FROM anon.suggest_hierarchy('%s'), or anonymize with suggest",
+        "Column '%s' is text without a hierarchy, and %s of %s rows have * there. It looks like %s%s",
         column,
         f"{stars:,}",
         f"{rows:,}",
-        described(column, values),
-        place,
-        place,
+        looks,
+        _drafting(column, asked) if can_be_drafted else "",
     )
+
+
+def _drafting(column: str, asked: str) -> str:
+    """How a hierarchy is drafted for a column of the source that was asked for."""
+    is_named = asked != FRAME and query_or_none(asked) is None
+    place = f"{asked if is_named else file_of(asked) or 'TABLE'}.{column}"
+    draft = call("suggest_hierarchy", place, command="hierarchy suggest").removesuffix(" --db FILE")
+    use = f", or use one at once: {option('suggest')}" if reader().name in ("python", "command line") else ""
+    return f". Draft a hierarchy: {draft}{use}"

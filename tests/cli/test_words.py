@@ -7,7 +7,19 @@ import pytest
 
 import sqlanon
 from sqlanon.cli.main import main
-from sqlanon.errors import SQL, SQL_FUNCTION, PolicyError, call, command_line, option, option_name, read_in, replacing
+from sqlanon.errors import (
+    SQL,
+    SQL_FUNCTION,
+    PolicyError,
+    call,
+    command_line,
+    option,
+    option_name,
+    policy_file,
+    read_in,
+    reading,
+    replacing,
+)
 
 
 def test_an_option_reads_as_python_sql_or_a_flag() -> None:
@@ -24,6 +36,60 @@ def test_an_option_reads_as_python_sql_or_a_flag() -> None:
         assert option("strict") == "--strict"
         assert option_name("unsafe_keep") == "--unsafe-keep"
     assert option_name("unsafe_keep") == "unsafe_keep"
+    with read_in(policy_file("hospital.duckdb")):
+        assert option("sensitive", ["diagnosis"]) == 'sensitive = ["diagnosis"]'
+        assert option("limits", {"age": {"finest": 5}}) == "limits = { age = { finest = 5 } }"
+        assert option("strict") == "strict = true"
+        assert option_name("max_suppression") == "max_suppression"
+        assert call("audit", "patients") == "sqlanon audit patients --db hospital.duckdb"
+
+
+def test_how_a_file_is_read_is_said_by_a_flag_a_function_or_a_query() -> None:
+    assert reading("decimal", "decimal_separator", ",") == "sqlanon.file_query(path, decimal=',')"
+    with read_in(SQL):
+        assert reading("decimal", "decimal_separator", ",") == "FROM read_csv(..., decimal_separator = ',')"
+    with read_in(command_line()):
+        assert reading("decimal", "decimal_separator", ",") == "--decimal ,"
+    with read_in(policy_file()):
+        assert reading("encoding", "encoding", "latin-1") == "source = \"FROM read_csv('FILE', encoding = 'latin-1')\""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--k", "0"], "--k is 0; it must be a whole number of 2 or more"),
+        (["--max-suppression", "3"], "--max-suppression is 3; it must be a number from 0 to 1"),
+        (["--quasi", "age"], "--quasi names 'age' twice"),
+        (["--limit", "zipp=1"], "--limit names 'zipp', which is not in --quasi (age)"),
+        (["--limit", "age=20..5"], "--limit: 'age' has a finest (20) that is coarser than its coarsest (5)"),
+        (["--linked"], "--linked needs an entity, the column that identifies a person: --entity patient_id"),
+        (["--k", "17"], "--k is 17, but the source has only 16 rows: ask for a smaller k."),
+        (["--methd", "peel"], "--methd is not an option of sqlanon anonymize. Did you mean '--method'?"),
+        (["--ranges", "snaped"], "--ranges: Unknown value 'snaped' (values: auto, text, columns, snapped). Did you"),
+    ],
+)
+def test_the_command_line_says_flags(
+    arguments: list[str], said: str, hospital_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["anonymize", "patients", "--db", str(hospital_file), "--quasi", "age", *arguments])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_policy_file_is_explained_in_its_own_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people = tmp_path / "people.csv"
+    people.write_text("age\n1\n2\n3\n")
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'source = "{people}"\nquasi = ["age"]\nk = 2\nl = 2\n')
+    assert main(["run", str(policy)]) == 2
+    assert 'l needs a sensitive column: sensitive = ["diagnosis"]' in capsys.readouterr().err
+    people.write_bytes("Größe\n1\n".encode("latin-1"))
+    policy.write_text(f'source = "{people}"\nquasi = ["age"]\nk = 2\n')
+    assert main(["run", str(policy)]) == 2
+    assert "source = \"FROM read_csv('FILE', encoding = 'latin-1')\"" in capsys.readouterr().err
 
 
 def test_a_call_reads_as_python_sql_or_a_command_with_its_database() -> None:

@@ -52,6 +52,24 @@ def test_an_explanation_names_every_column_and_every_way_out(con: sqlanon.Connec
     assert not any(f"w{i}" in str(found).split() for i in range(97))
 
 
+def test_what_would_be_lost_without_a_column_is_what_a_release_without_it_loses(con: sqlanon.Connection) -> None:
+    con.execute(
+        "create table wards as select 20 + (hash(i) % 60)::int as age, (hash(i * 3) % 10000)::int as cost, "
+        "'c' || (hash(i * 7) % 900) as code, ['m', 'f'][1 + (hash(i * 11) % 2)::int] as sex from range(1500) r(i)"
+    )
+    quasi = ["age", "cost", "code", "sex"]
+    found = sqlanon.anonymize(con, "wards", quasi, 5, effort="fast").explain()
+    assert found.loss > 0.25  # code is text without a hierarchy, and all of it is lost
+    for reason in found.reasons:
+        if reason.about == "without":
+            others = [column for column in quasi if column != reason.column]
+            real = sqlanon.anonymize(con, "wards", others, 5, effort="fast").metrics()["gcp"]
+            assert reason.would_be == pytest.approx(real, rel=0.2), reason.said
+        if reason.about in ("without", "suppression", "k"):
+            assert reason.gained is not None
+            assert reason.gained >= 0
+
+
 def test_sql_and_a_stored_release_explain_the_same(con: sqlanon.Connection) -> None:
     sqlanon.anonymize(con, "people", ["age", "zip"], 5, effort="fast", name="pub")
     rows = con.execute("select about, \"column\", loss, would_be from anon.explain('pub')").fetchall()

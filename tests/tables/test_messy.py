@@ -40,7 +40,7 @@ CASES = (
     Case("duplicate_headers.csv", ("age", "age_1", "sex")),
     Case("empty_header.csv", ("age", "column1", "sex")),
     Case("leading_zeros.csv", ("zip", "age"), said="codes, such as postcodes"),
-    Case("free_text.csv", ("age", "note"), refused="Column 'note' is in quasi, but it is called like free text"),
+    Case("free_text.csv", ("age", "note"), refused="Column 'note' is in quasi, but its name suggests free text"),
     Case("constants.csv", ("age", "land")),
     Case("all_null.csv", ("age", "nothing"), refused="Column 'nothing' has only NULLs"),
     Case("tabs.tsv", AGE_SEX),

@@ -57,8 +57,11 @@ def test_a_text_column_released_as_stars_is_told_with_what_mends_it(
     said = {record.getMessage().split("'")[1]: record.getMessage() for record in caplog.records}
     assert set(said) == {"zip", "weight", "born"}
     assert "200 of 200 rows have * there. It looks like codes, such as postcodes" in said["zip"]
-    assert "sqlanon hierarchy suggest people.zip" in said["zip"]
-    assert "numbers with a decimal comma: read the file with --decimal ," in said["weight"]
+    assert (
+        "Draft a hierarchy: sqlanon.suggest_hierarchy(con, 'people.zip'), or use one at once: suggest=True"
+        in said["zip"]
+    )
+    assert "numbers with a decimal comma: read the file with sqlanon.file_query(path, decimal=',')" in said["weight"]
     assert "dates as " in said["born"]
     assert "31.12.2024" in said["born"]
 

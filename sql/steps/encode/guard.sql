@@ -2,7 +2,8 @@
 -- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
-    when counted < __k__ then __too_few__ || counted || ' rows: ask for a smaller k.'
+    when counted < __k__ then __too_few__ || format('{:,}', counted::bigint) || if(counted = 1, ' row', ' rows')
+        || ': ask for a smaller k.'
     else __problem__
 end as message
 from (

@@ -1,13 +1,25 @@
 -- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span; for dates a week at least. NULL has no cell.
+-- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
+-- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
-    select greatest((max(place) - min(place)) / 86400 / 20, __shortest__) as days
+    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, __shortest__) as days
     from __domain__
 ),
 grid as (
     select coalesce(__width__, case
-        when days <= 1.0 / 24 then interval '1 hour'
+        when days * 86400 <= 1e-6 then interval '1 microsecond'
+        when days * 86400 <= 1e-3 then interval '1 millisecond'
+        when days * 86400 <= 1 then interval '1 second'
+        when days * 86400 <= 5 then interval '5 seconds'
+        when days * 86400 <= 15 then interval '15 seconds'
+        when days * 86400 <= 60 then interval '1 minute'
+        when days * 86400 <= 300 then interval '5 minutes'
+        when days * 86400 <= 900 then interval '15 minutes'
+        when days * 86400 <= 3600 then interval '1 hour'
+        when days * 86400 <= 10800 then interval '3 hours'
+        when days * 86400 <= 21600 then interval '6 hours'
+        when days * 86400 <= 43200 then interval '12 hours'
         when days <= 1 then interval '1 day'
         when days <= 7 then interval '7 days'
         when days <= 30 then interval '1 month'

@@ -1,4 +1,4 @@
-"""sqlanon demo: show show a table before and after, with proof and loss."""
+"""sqlanon demo: show a table before and after, with proof and loss."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from sqlanon.cli.commands.arguments import (
     require_database,
 )
 from sqlanon.cli.shell import print_json, run_script
-from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.errors import CatalogError, PolicyError, policy_file, read_in
 from sqlanon.policy.job import Job
 from sqlanon.releases.publishing import refuse
 from sqlanon.releases.release import was_published
@@ -78,17 +78,23 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.file.is_file():
         raise CatalogError(f"There is no file '{arguments.file}'")
     if arguments.spark is not None:
-        _run_on_spark(arguments)
+        with read_in(policy_file()):
+            _run_on_spark(arguments)
         return
     if given := [option for option in SPARK if getattr(arguments, option) is not None]:
         raise PolicyError(f"--{given[0].replace('_', '-')} goes with --spark")
-    output: Path | None = arguments.output
     if arguments.file.suffix.lower() != ".toml":
-        if output is not None:
+        if arguments.output is not None:
             raise PolicyError("-o is for a policy file; a script says PUBLISH name TO 'file'")
         with made_or_gone(arguments), asked_database(arguments) as con:
             run_script(con, arguments.file.read_text(encoding="utf-8"), print_json if arguments.json else print)
         return
+    with read_in(policy_file(arguments.db)):
+        _run_policy(arguments, arguments.output)
+
+
+def _run_policy(arguments: argparse.Namespace, output: Path | None) -> None:
+    """Run a policy file on DuckDB."""
     job = Job.from_toml(arguments.file)
     if job.source is None:
         raise PolicyError(f"'{arguments.file}' names no source: source = \"patients\"")

@@ -1,4 +1,4 @@
-"""sqlanon utility: show show what a stored release lost, and with --task how well a column can still be predicted."""
+"""sqlanon utility: show what a stored release lost, and with --task how well a column can still be predicted."""
 
 from __future__ import annotations
 

@@ -122,7 +122,8 @@ guard as (
 -- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
-    when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
+    when counted < 5 then 'k is 5, but the source has only ' || format('{:,}', counted::bigint) || if(counted = 1, ' row', ' rows')
+        || ': ask for a smaller k.'
     else case
         when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
         when q2_0 = 0 then 'Column ''born'' has only NULLs. Leave it out of quasi.'

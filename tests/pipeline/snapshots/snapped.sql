@@ -164,15 +164,27 @@ select
     cells.at + 0 * (leaves.place - cells.at) as place
 from domain_3 as leaves
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span; for dates a week at least. NULL has no cell.
+-- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
+-- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
-    select greatest((max(place) - min(place)) / 86400 / 20, 7) as days
+    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 7) as days
     from domain_3
 ),
 grid as (
     select coalesce(interval '1 month', case
-        when days <= 1.0 / 24 then interval '1 hour'
+        when days * 86400 <= 1e-6 then interval '1 microsecond'
+        when days * 86400 <= 1e-3 then interval '1 millisecond'
+        when days * 86400 <= 1 then interval '1 second'
+        when days * 86400 <= 5 then interval '5 seconds'
+        when days * 86400 <= 15 then interval '15 seconds'
+        when days * 86400 <= 60 then interval '1 minute'
+        when days * 86400 <= 300 then interval '5 minutes'
+        when days * 86400 <= 900 then interval '15 minutes'
+        when days * 86400 <= 3600 then interval '1 hour'
+        when days * 86400 <= 10800 then interval '3 hours'
+        when days * 86400 <= 21600 then interval '6 hours'
+        when days * 86400 <= 43200 then interval '12 hours'
         when days <= 1 then interval '1 day'
         when days <= 7 then interval '7 days'
         when days <= 30 then interval '1 month'
@@ -221,15 +233,27 @@ select
     cells.at + 0 * (leaves.place - cells.at) as place
 from domain_4 as leaves
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span; for dates a week at least. NULL has no cell.
+-- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
+-- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
-    select greatest((max(place) - min(place)) / 86400 / 20, 0) as days
+    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 0) as days
     from domain_4
 ),
 grid as (
     select coalesce(null, case
-        when days <= 1.0 / 24 then interval '1 hour'
+        when days * 86400 <= 1e-6 then interval '1 microsecond'
+        when days * 86400 <= 1e-3 then interval '1 millisecond'
+        when days * 86400 <= 1 then interval '1 second'
+        when days * 86400 <= 5 then interval '5 seconds'
+        when days * 86400 <= 15 then interval '15 seconds'
+        when days * 86400 <= 60 then interval '1 minute'
+        when days * 86400 <= 300 then interval '5 minutes'
+        when days * 86400 <= 900 then interval '15 minutes'
+        when days * 86400 <= 3600 then interval '1 hour'
+        when days * 86400 <= 10800 then interval '3 hours'
+        when days * 86400 <= 21600 then interval '6 hours'
+        when days * 86400 <= 43200 then interval '12 hours'
         when days <= 1 then interval '1 day'
         when days <= 7 then interval '7 days'
         when days <= 30 then interval '1 month'
@@ -279,7 +303,8 @@ guard as (
 -- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
-    when counted < 5 then 'k is 5, but the source has only ' || counted || ' rows: ask for a smaller k.'
+    when counted < 5 then 'k is 5, but the source has only ' || format('{:,}', counted::bigint) || if(counted = 1, ' row', ' rows')
+        || ': ask for a smaller k.'
     else case
         when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
         when q2_0 = 0 then 'Column ''income'' has only NULLs. Leave it out of quasi.'
@@ -537,15 +562,27 @@ select
     end as label
 from (select distinct lo3 as lo, hi3 as hi from ranges) as spans
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span; for dates a week at least. NULL has no cell.
+-- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
+-- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
-    select greatest((max(place) - min(place)) / 86400 / 20, 7) as days
+    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 7) as days
     from domain_3
 ),
 grid as (
     select coalesce(interval '1 month', case
-        when days <= 1.0 / 24 then interval '1 hour'
+        when days * 86400 <= 1e-6 then interval '1 microsecond'
+        when days * 86400 <= 1e-3 then interval '1 millisecond'
+        when days * 86400 <= 1 then interval '1 second'
+        when days * 86400 <= 5 then interval '5 seconds'
+        when days * 86400 <= 15 then interval '15 seconds'
+        when days * 86400 <= 60 then interval '1 minute'
+        when days * 86400 <= 300 then interval '5 minutes'
+        when days * 86400 <= 900 then interval '15 minutes'
+        when days * 86400 <= 3600 then interval '1 hour'
+        when days * 86400 <= 10800 then interval '3 hours'
+        when days * 86400 <= 21600 then interval '6 hours'
+        when days * 86400 <= 43200 then interval '12 hours'
         when days <= 1 then interval '1 day'
         when days <= 7 then interval '7 days'
         when days <= 30 then interval '1 month'
@@ -566,15 +603,27 @@ select
     epoch(begin) as at
 from domain_3, grid) as first on first.rank = spans.lo
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span; for dates a week at least. NULL has no cell.
+-- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
+-- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
-    select greatest((max(place) - min(place)) / 86400 / 20, 7) as days
+    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 7) as days
     from domain_3
 ),
 grid as (
     select coalesce(interval '1 month', case
-        when days <= 1.0 / 24 then interval '1 hour'
+        when days * 86400 <= 1e-6 then interval '1 microsecond'
+        when days * 86400 <= 1e-3 then interval '1 millisecond'
+        when days * 86400 <= 1 then interval '1 second'
+        when days * 86400 <= 5 then interval '5 seconds'
+        when days * 86400 <= 15 then interval '15 seconds'
+        when days * 86400 <= 60 then interval '1 minute'
+        when days * 86400 <= 300 then interval '5 minutes'
+        when days * 86400 <= 900 then interval '15 minutes'
+        when days * 86400 <= 3600 then interval '1 hour'
+        when days * 86400 <= 10800 then interval '3 hours'
+        when days * 86400 <= 21600 then interval '6 hours'
+        when days * 86400 <= 43200 then interval '12 hours'
         when days <= 1 then interval '1 day'
         when days <= 7 then interval '7 days'
         when days <= 30 then interval '1 month'
@@ -612,15 +661,27 @@ select
     end as label
 from (select distinct lo4 as lo, hi4 as hi from ranges) as spans
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span; for dates a week at least. NULL has no cell.
+-- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
+-- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
-    select greatest((max(place) - min(place)) / 86400 / 20, 0) as days
+    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 0) as days
     from domain_4
 ),
 grid as (
     select coalesce(null, case
-        when days <= 1.0 / 24 then interval '1 hour'
+        when days * 86400 <= 1e-6 then interval '1 microsecond'
+        when days * 86400 <= 1e-3 then interval '1 millisecond'
+        when days * 86400 <= 1 then interval '1 second'
+        when days * 86400 <= 5 then interval '5 seconds'
+        when days * 86400 <= 15 then interval '15 seconds'
+        when days * 86400 <= 60 then interval '1 minute'
+        when days * 86400 <= 300 then interval '5 minutes'
+        when days * 86400 <= 900 then interval '15 minutes'
+        when days * 86400 <= 3600 then interval '1 hour'
+        when days * 86400 <= 10800 then interval '3 hours'
+        when days * 86400 <= 21600 then interval '6 hours'
+        when days * 86400 <= 43200 then interval '12 hours'
         when days <= 1 then interval '1 day'
         when days <= 7 then interval '7 days'
         when days <= 30 then interval '1 month'
@@ -641,15 +702,27 @@ select
     epoch(begin) as at
 from domain_4, grid) as first on first.rank = spans.lo
 join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of hour, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span; for dates a week at least. NULL has no cell.
+-- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
+-- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
+-- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
-    select greatest((max(place) - min(place)) / 86400 / 20, 0) as days
+    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 0) as days
     from domain_4
 ),
 grid as (
     select coalesce(null, case
-        when days <= 1.0 / 24 then interval '1 hour'
+        when days * 86400 <= 1e-6 then interval '1 microsecond'
+        when days * 86400 <= 1e-3 then interval '1 millisecond'
+        when days * 86400 <= 1 then interval '1 second'
+        when days * 86400 <= 5 then interval '5 seconds'
+        when days * 86400 <= 15 then interval '15 seconds'
+        when days * 86400 <= 60 then interval '1 minute'
+        when days * 86400 <= 300 then interval '5 minutes'
+        when days * 86400 <= 900 then interval '15 minutes'
+        when days * 86400 <= 3600 then interval '1 hour'
+        when days * 86400 <= 10800 then interval '3 hours'
+        when days * 86400 <= 21600 then interval '6 hours'
+        when days * 86400 <= 43200 then interval '12 hours'
         when days <= 1 then interval '1 day'
         when days <= 7 then interval '7 days'
         when days <= 30 then interval '1 month'

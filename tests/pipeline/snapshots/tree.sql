@@ -116,7 +116,8 @@ guard as (
 -- Reads: encoded, source.
 select case
     when rows = 0 then 'The source has no rows.'
-    when counted < 3 then 'k is 3, but the source has only ' || counted || ' rows: ask for a smaller k.'
+    when counted < 3 then 'k is 3, but the source has only ' || format('{:,}', counted::bigint) || if(counted = 1, ' row', ' rows')
+        || ': ask for a smaller k.'
     else case
         when q1_0 = 0 then 'Column ''job'' has only NULLs. Leave it out of quasi.'
         when q1_1 > 0 then q1_1 || ' of the values of column ''job'' are not in hierarchy ''job'': see them with FROM anon.hierarchy_gaps(''people'', ''job'', ''job'').'
