@@ -201,8 +201,8 @@ def check_method(policy: Policy) -> None:
         )
     if policy.refine and (measure := measure_of(policy.parameters)) not in OBJECTIVES:
         raise PolicyError(
-            f"{option_name('refine')} cannot search for a low {measure}; it knows {', '.join(OBJECTIVES)}. Leave it out, "
-            f"or choose another cost"
+            f"{option_name('refine')} cannot search for a low {measure}; it knows {', '.join(OBJECTIVES)}. Leave it "
+            f"out, or choose another cost"
         )
 
 
