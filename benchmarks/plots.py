@@ -5,8 +5,9 @@ A colour is one maker (auto, ARX, anjana, ...) and a marker one of its settings.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,6 +15,8 @@ from cells import Cell
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
+
+from sqlanon.comparison.charts import spread
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs"))
 from pictures import COLOURS, INK, MARKERS, PALE, PAPER
@@ -33,6 +36,59 @@ def loss_by_time(rows: Sequence[Cell], folder: Path) -> None:
     timed = [row for row in rows if "seconds" in row and row["by"] != "lower bound"]
     k = min((row["k"] for row in timed), key=lambda k: (k != 10, k))
     _panels([row for row in timed if row["k"] == k], "seconds", folder / "bench_loss_by_time.svg", f", k = {k}")
+
+
+def frontier(losses: Mapping[tuple[str, int], float], folder: Path) -> None:
+    """GCP against k of everybody, by (name, k): ours and ARX in color, the area below the bound filled."""
+    figure, axes = plt.subplots(figsize=(9.6, 6.4), layout="constrained", facecolor=PAPER)
+    _frame(axes, "Adult, six columns: how much a release loses, and how little it could", "k", LOSS)
+    ends = []
+    for by in _unique(name for name, _ in losses):
+        ks, values = zip(*sorted((k, value) for (name, k), value in losses.items() if name == by), strict=True)
+        color, width = _stroke(by)
+        axes.plot(ks, values, color=color, lw=width, marker="o", markersize=1.5 + 1.5 * width, zorder=2 + width)
+        ends.append((values[-1], by, ks[-1], color, width))
+        if by == "lower bound":
+            axes.fill_between(ks, values, min(losses.values()) / 1.6, color=PALE, lw=0, zorder=1)
+            axes.annotate(
+                "no k-anonymous release can be here",
+                (ks[len(ks) // 2], values[len(ks) // 2]),
+                (0, -34),
+                textcoords="offset points",
+                color=INK,
+                fontsize=11,
+                ha="center",
+            )
+    every = sorted({k for _, k in losses})
+    axes.set(ylim=(min(losses.values()) / 1.6, 1), xticks=every)
+    axes.minorticks_off()
+    ends.sort()
+    low, high = (math.log(limit) for limit in axes.get_ylim())
+    wanted = [(math.log(end[0]) - low) / (high - low) for end in ends]
+    for (value, by, k, color, width), place in zip(ends, spread(wanted, 0.031), strict=True):
+        axes.annotate(
+            by,
+            (k, value),
+            (1.03, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=9,
+            color=color if width > 1 else INK,
+            weight="bold" if width > 2 else "normal",
+            arrowprops={"arrowstyle": "-", "color": PALE, "lw": 0.7, "shrinkA": 1, "shrinkB": 3},
+            annotation_clip=False,
+        )
+    _save(figure, folder / "frontier.svg")
+
+
+def _stroke(by: str) -> tuple[str, float]:
+    """The color and width of a line: the bound and what is compared stand out."""
+    if by == "lower bound":
+        return INK, 2.6
+    maker = by.partition(",")[0]
+    if maker not in MAKERS:
+        return "#AAAAAA", 0.9
+    return COLOURS[MAKERS.index(maker)], 2.4 if by in ("auto, best", "ARX 3.9.2, finest") else 1.4
 
 
 def time_by_rows(rows: Sequence[Cell], folder: Path) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = ("checks", "continuous", "linked", "quality", "reproduce", "scale", "speed", "studio")
+SCRIPTS = ("checks", "continuous", "frontier", "linked", "quality", "repeated", "reproduce", "scale", "speed", "studio")
 SMALL = {
     "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
+    "frontier": ["--k", "5", "10", "--only", "bound", "mondrian"],
     "linked": ["--people", "60", "--k", "5", "--prices", "1", "--effort", "fast"],
     "quality": ["--k", "10", "--columns", "6", "--efforts", "fast", "--suppression", "50"],
     "scale": ["growth", "--rows", "400", "800", "--methods", "kacpc"],
@@ -18,6 +19,7 @@ SMALL = {
 }
 SHOWN = {
     "checks": "k_anonymity",
+    "frontier": "| mondrian | ",
     "linked": "linked, row_price 1",
     "quality": "auto, fast",
     "scale": "to the power of",
@@ -72,6 +74,7 @@ def test_document_has_every_section() -> None:
         "speed",
         "quality",
         "checks",
+        "frontier",
         "linked",
         *(f"scale {p}" for p in ("growth", "methods", "tables", "large", "memory")),
     ):

@@ -127,3 +127,20 @@ def test_datafly_suppresses_nothing_unasked_within_limits(con: sqlanon.Connectio
     release = sqlanon.anonymize(con, "people", ["age"], 5, limits={"age": {"finest": 5}}, method="datafly")
     assert release.proof.rows == 400
     assert release.suppressed == 0
+
+
+@pytest.mark.parametrize("method", ["incognito", "datafly"])
+def test_full_domain_methods_choose_one_level_within_limits(con: sqlanon.Connection, method: str) -> None:
+    towns = [("Bonn", "Rhine", "west", "*"), ("Koeln", "Rhine", "west", "*"), ("Essen", "Ruhr", "west", "*")]
+    towns += [("Jena", "Saale", "east", "*"), ("Halle", "Saale", "east", "*")]
+    sqlanon.create_hierarchy(con, "towns", rows=towns)
+    con.execute("create table homes (town varchar)")
+    counts = {"Bonn": 9, "Koeln": 9, "Essen": 9, "Jena": 3, "Halle": 3}
+    con.executemany("insert into homes values (?)", [[town] for town, count in counts.items() for _ in range(count)])
+    asked = {"hierarchies": {"town": "towns"}, "limits": {"town": {"coarsest": 2}}, "method": method}
+    release = sqlanon.anonymize(con, "homes", ["town"], 5, **asked)
+    # In the west alone, towns could stay as they are.
+    assert release.df()["town"].value_counts().to_dict() == {"Rhine": 18, "Ruhr": 9, "Saale": 6}
+    assert release.learned["levels"] == [1]
+    finer = asked | {"limits": {"town": {"finest": 2}}}
+    assert set(sqlanon.anonymize(con, "homes", ["town"], 5, **finer).df()["town"]) == {"west", "east"}

@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 from literal import cover, grain, unit, whd
 
-from sqlanon.udfs.problem import Problem, Tree
+from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
 
 SAME, POINT = 1e-12, 1e-18
 
@@ -115,3 +115,68 @@ def wfcmeans(
             target = nearest(features, both, centres[i], [centres[j] for j in legal])
             merged[legal[target]] += rows_in
     return [dict(Counter(rows[row] for row in merged[i])) for i in sorted(merged)], weights, step
+
+
+class Column:
+    """One attribute for a table of thousands of tuples: all values at once. Without NULL, and steps weigh the same."""
+
+    def __init__(self, problem: Problem, j: int) -> None:
+        attribute, self.counts = problem.attributes[j], problem.counts.astype(float)
+        self.apart: Floats | None = None
+        if isinstance(attribute, Numbers):
+            self.values = np.array(unit(attribute))[problem.ranks[:, j]]
+            return
+        self.values = problem.ranks[:, j]
+        leaves = range(attribute.leaves)
+        level = [[cover(attribute, *sorted((one, other)))[2] for other in leaves] for one in leaves]
+        own = np.array([level[leaf][leaf] for leaf in leaves])
+        self.apart = (np.array(level) - own[:, None]) / (attribute.height - 1)
+
+    def diss(self, value: Floats, centre: Floats) -> Floats:
+        return (value - centre) ** 2 if self.apart is None else self.apart[value, centre]
+
+    def centres(self, home: Ints, before: Floats) -> Floats:
+        """Of each class; one without rows keeps what it had."""
+        rows = np.bincount(home, self.counts, len(before))
+        if self.apart is None:
+            sums = np.bincount(home, self.counts * self.values, len(before))
+            return np.where(rows > 0, sums / np.maximum(rows, 1), before)
+        held = np.zeros((len(before), len(self.apart)))
+        np.add.at(held, (home, self.values), self.counts)
+        off = np.where(held > 0, np.round(held @ self.apart, 9), np.inf)
+        return np.where(rows > 0, off.argmin(axis=1), before)
+
+
+def by_matrices(problem: Problem, k: int, rng: np.random.Generator) -> tuple[Ints, list[float]]:
+    """The same for large tables, scaled numbers and equal weights: the class of each tuple, and the learned weights."""
+    columns = [Column(problem, j) for j in range(len(problem.attributes))]
+    counts, size = problem.counts.astype(float), int(problem.counts.sum()) // k
+    rows = rng.choice(int(counts.sum()), size, replace=False)
+    drawn = np.repeat(np.arange(len(counts)), problem.counts)[rows]
+    centres = [column.values[drawn] for column in columns]
+    one_class = np.zeros(len(counts), dtype=int)
+    middle = [column.centres(one_class, column.values[:1]) for column in columns]
+    weights = np.full(len(columns), 1 / len(columns))
+    home: Ints | None = None
+
+    def closest(points: list[Floats], others: list[Floats]) -> Ints:
+        pairs = zip(weights, columns, points, others, strict=True)
+        distance = sum(w * column.diss(p[:, None], c[None, :]) for w, column, p, c in pairs)
+        return np.asarray((distance <= distance.min(axis=1)[:, None] * (1 + SAME) + POINT).argmax(axis=1))
+
+    while True:
+        before, home = home, closest([column.values for column in columns], centres)
+        centres = [column.centres(home, centre) for column, centre in zip(columns, centres, strict=True)]
+        sizes = np.bincount(home, counts, size)
+        within = [counts @ column.diss(column.values, c[home]) for column, c in zip(columns, centres, strict=True)]
+        between = [sizes @ column.diss(c, m) for column, c, m in zip(columns, centres, middle, strict=True)]
+        e, f = np.array(within), np.array(between)
+        margin = f / np.maximum(e, 1e-9 * (e + f))
+        weights = weights + margin / margin.sum()
+        weights /= weights.sum()
+        if before is not None and (home == before).all():
+            break
+    legal, illegal = np.flatnonzero(sizes >= k), np.flatnonzero((sizes > 0) & (sizes < k))
+    target = np.arange(size)
+    target[illegal] = legal[closest([c[illegal] for c in centres], [c[legal] for c in centres])]
+    return target[home], weights.tolist()

@@ -12,6 +12,7 @@ import pytest
 from adult import DATA, adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from literal_wfcmeans import by_matrices
 from literal_wfcmeans import wfcmeans as literal_wfcmeans
 from problems import solvable, tree
 
@@ -217,3 +218,14 @@ def test_adult_loses_no_more_than_a_tenth_above_the_literal_version():
     groups = run(table, 10)
     assert gcp(table, groups) <= 1.1 * 0.128
     assert groups.report["is_settled"]
+
+
+@needs_data
+@pytest.mark.parametrize("seed", [0, 1])
+def test_on_adult_the_core_does_what_whole_matrices_of_distances_do(seed):
+    table = adult()
+    groups = run(table, 200, seed)
+    home, weights = by_matrices(table, 200, np.random.default_rng(seed))
+    expected = Groups.collect(np.arange(len(home)), np.unique(home, return_inverse=True)[1], table.counts)
+    assert groups.report["weights"] == pytest.approx(weights, abs=1e-6)
+    assert gcp(table, groups) == pytest.approx(gcp(table, expected), rel=0.005)  # ties may fall otherwise

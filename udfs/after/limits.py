@@ -3,7 +3,8 @@
 Ours. The finest level is taken before the method sees the table: every rank becomes the first rank of its node there.
 The coarsest level cuts the table into cells, a node of each attribute, and the method runs in each cell by itself, so
 that no group can be coarser. A cell of fewer than k rows, or that breaks a model as a whole, is suppressed. With all
-levels fixed a cell is a class: the same transformation for whatever table has the hierarchies.
+levels fixed a cell is a class: the same transformation for whatever table has the hierarchies. A full-domain method
+runs once, on all rows that are left, and chooses among the levels within the limits: one for all rows.
 
 Time that of the method over all cells; memory O(E d) for E tuples with d attributes.
 """
@@ -35,8 +36,11 @@ def limited(request: Request, problem: Problem, solve: Solve) -> Groups:
     gone = _illegal(problem, cell, request.k)
     _refuse_too_many(request, problem, cells, gone)
     coarse = replace(request, limits=(), max_suppression=0.0, run=None)
+    if request.core.is_full_domain:
+        coarse = replace(coarse, parameters={**request.parameters, "limits": request.limits})
+        cell = np.asarray(gone, dtype=np.int64)
     tuples, groups, rows, boxes = [], [], [], []
-    count = 0
+    count, report, levels = 0, {}, None
     order = np.argsort(cell, kind="stable")
     for mine in np.split(order, np.flatnonzero(np.diff(cell[order])) + 1):
         if gone[mine[0]]:
@@ -51,12 +55,15 @@ def limited(request: Request, problem: Problem, solve: Solve) -> Groups:
         lo, hi, _ = found.closure(_part(problem, mine, first))
         boxes.append((lo, hi))
         count += len(lo)
+        if request.core.is_full_domain:
+            report, levels = found.report, found.levels
     none = np.empty((0, len(ends)), dtype=np.int64)
     lo = np.concatenate([none, *(box[0] for box in boxes)])
     hi = np.concatenate([none, *(box[1] for box in boxes)])
     for j, (first_of, last_of, _) in enumerate(ends):
         lo[:, j], hi[:, j] = first_of[lo[:, j]], last_of[hi[:, j]]
-    return Groups.collect(np.concatenate(tuples), np.concatenate(groups), np.concatenate(rows), {}, (lo, hi))
+    entries = (np.concatenate(part) for part in (tuples, groups, rows))
+    return Groups.collect(*entries, report, (lo, hi), levels)
 
 
 def _ends(request: Request, problem: Problem, j: int) -> tuple[Ints, Ints, Ints]:

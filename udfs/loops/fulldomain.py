@@ -11,7 +11,7 @@ there, also where it has a single leaf, or the first and the last value of a bin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -29,6 +29,10 @@ SPARSE = 8
 """Classes are numbered by sorting where there could be this many times as many as tuples."""
 Node = tuple[int, ...]
 """A generalization: the level of each attribute."""
+Limit = tuple[int | None, int | None] | None
+"""The finest and the coarsest level of a tree that may be released, each if there is one."""
+Limits = Sequence[Limit]
+"""One for each attribute, or none at all."""
 
 
 class Lattice:
@@ -39,9 +43,10 @@ class Lattice:
     `heights[j][v]` where the level is in the attribute's tree.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, limits: Limits = ()) -> None:
         self.problem = problem
-        listed = [levels(attribute) for attribute in problem.attributes]
+        every = limits or [None] * len(problem.attributes)
+        listed = [levels(attribute, limit) for attribute, limit in zip(problem.attributes, every, strict=True)]
         self.levels = [[level.code for level in mine] for mine in listed]
         self.heights = [[level.height for level in mine] for mine in listed]
         self.sizes = [len(mine) for mine in listed]
@@ -52,7 +57,7 @@ class Lattice:
 
     @property
     def top(self) -> Node:
-        """The generalization that leaves one class."""
+        """The coarsest generalization."""
         return tuple(size - 1 for size in self.sizes)
 
     def classes(self, steps: Iterable[tuple[int, int]], ranks: Ints) -> Ints:
@@ -108,11 +113,12 @@ class Level:
     height: int
 
 
-def levels(attribute: Attribute) -> list[Level]:
-    """All levels, from the finest to a single class. What is released of a tree is the node that is there, if it is one
-    leaf by another name, too: the column reads alike in all rows."""
+def levels(attribute: Attribute, limit: Limit = None) -> list[Level]:
+    """All levels within the limit, from the finest to a single class. What is released of a tree is the node that is
+    there, if it is one leaf by another name, too: the column reads alike in all rows."""
     if isinstance(attribute, Tree):
-        steps = list(enumerate(attribute.path[::-1]))
+        finest, coarsest = limit or (None, None)
+        steps = list(enumerate(attribute.path[::-1]))[finest or 0 : None if coarsest is None else coarsest + 1]
         every = [Level(_numbered(attribute.lo[step]), attribute.node_loss[step], height) for height, step in steps]
     else:
         codes = [_numbered(code) for code in _bins(attribute)]

@@ -21,19 +21,25 @@ from __future__ import annotations
 import numpy as np
 
 from sqlanon.udfs import legality
-from sqlanon.udfs.loops.fulldomain import Lattice, Node, is_group, is_suppressible, suppressible
+from sqlanon.udfs.loops.fulldomain import Lattice, Limits, Node, is_group, is_suppressible, suppressible
 from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.problem import Groups, Ints, Problem
 
 
 def cluster(
-    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, *, max_suppression: float | None = None
+    problem: Problem,
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress,
+    *,
+    max_suppression: float | None = None,
+    limits: Limits = (),
 ) -> Groups:
     """Go up until the rest may be suppressed. Nothing is drawn at random."""
     problem.need_rows(k)
     legality.check_legal(problem)
     limit = k if max_suppression is None else suppressible(problem, k, max_suppression)
-    lattice = Lattice(problem)
+    lattice = Lattice(problem, limits)
     node, total = tuple(0 for _ in lattice.sizes), sum(lattice.top)
     while True:
         progress(sum(node), total)

@@ -38,7 +38,7 @@ import numpy as np
 
 from sqlanon.errors import DataError
 from sqlanon.udfs import legality
-from sqlanon.udfs.loops.fulldomain import Lattice, Node, is_group, is_suppressible, numbered, suppressible
+from sqlanon.udfs.loops.fulldomain import Lattice, Limits, Node, is_group, is_suppressible, numbered, suppressible
 from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.problem import Bools, Groups, Ints, Problem
 
@@ -49,12 +49,18 @@ Subset = tuple[int, ...]
 
 
 def cluster(
-    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, *, max_suppression: float | None = None
+    problem: Problem,
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress,
+    *,
+    max_suppression: float | None = None,
+    limits: Limits = (),
 ) -> Groups:
     """Find all generalizations that pass, and the cheapest among them. Nothing is drawn at random."""
     problem.need_rows(k)
     legality.check_legal(problem)
-    search = Search(problem, k, suppressible(problem, k, max_suppression or 0.0), progress)
+    search = Search(problem, k, suppressible(problem, k, max_suppression or 0.0), progress, limits)
     passes = search.all_attributes()
     node, suppressed = search.cheapest(passes)
     progress(search.total, search.total)
@@ -64,9 +70,9 @@ def cluster(
 class Search:
     """The generalizations of all subsets of attributes, and how many have been looked at."""
 
-    def __init__(self, problem: Problem, k: int, limit: int, progress: Progress) -> None:
+    def __init__(self, problem: Problem, k: int, limit: int, progress: Progress, limits: Limits = ()) -> None:
         self.problem, self.k, self.limit, self.progress = problem, k, limit, progress
-        self.lattice = Lattice(problem)
+        self.lattice = Lattice(problem, limits)
         self.tested, self.done = 0, 0
         sizes = self.lattice.sizes
         every, subsets = math.prod(sizes), math.prod(size + 1 for size in sizes)
