@@ -2,4 +2,4 @@
 
 __version__ = "0.1.0"
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5

@@ -14,11 +14,13 @@ create table if not exists anon.release_history (
     was_published boolean not null
 );
 
--- A row is a class of such a release: its labels, in the order of `printed`, and how many rows had them.
+-- A row is a class of such a release: its labels, in the order of `printed`, and how many rows had them. Of a view, the
+-- last version is kept, and every one that was published.
 create table if not exists anon.release_history_classes (
     id varchar not null,
     labels varchar[] not null,
-    rows bigint not null
+    rows bigint not null,
+    version integer                 -- NULL: the last one
 );
 
 -- A row is a file that a release was published to: when, which version, and the SHA-256 of the file.

@@ -147,3 +147,14 @@ create table if not exists anon.release_others (
     measure varchar not null,
     value double
 );
+
+-- Some people whom a release was made from, by which they are recognized in a copy of its source: digests of their values
+-- with this salt, column after column and person after person, and how many rows equal each person's.
+create table if not exists anon.release_people (
+    release varchar not null,   -- or its id in release_history
+    salt varchar not null,
+    columns varchar[] not null,
+    rows bigint not null,       -- of the source
+    digests ubigint[] not null,
+    copies bigint[] not null
+);

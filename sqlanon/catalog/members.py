@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.places import labels_of, members_of
 from sqlanon.catalog.releases import Stored
+from sqlanon.catalog.versions import VERSION, cohorts_of
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import temporary
 from sqlanon.errors import PolicyError
 from sqlanon.pipeline.digests import ADDED, COHORT, DIGEST, LEDGER, STATE, Digests
 from sqlanon.sqltext import literal, names, render
 
-VERSION = "sqlanon_version"
 LEFT_OUT = 0
 """The cohort of those who are never released."""
 
@@ -48,11 +48,6 @@ def _list_cohorts(catalog: Catalog, release: str, members: str) -> None:
         f"false as is_erased from {members} where {COHORT} <> {LEFT_OUT} group by {COHORT}",
         [release],
     )
-
-
-def cohorts_of(catalog: Catalog, release: str) -> str:
-    """The query for the cohorts of a view."""
-    return f"select * from {catalog.schema}.release_cohorts where release = {literal(release)}"
 
 
 def replace_cohorts(catalog: Catalog, release: str, version: int, found: str) -> None:

@@ -243,6 +243,6 @@ def remove(catalog: Catalog, key: str) -> bool:
             for place in (storage, sensitive_place(storage), members_of(storage), labels_of(storage)):
                 catalog.run(f"drop table if exists {catalog.database}.{place}")
         catalog.run(f"delete from {catalog.schema}.releases where name = $1", [stored])
-        for part in (*PARTS, "members", "versions", "cohorts"):
+        for part in (*PARTS, "members", "versions", "cohorts", "people"):
             catalog.run(f"delete from {catalog.schema}.release_{part} where release = $1", [stored])
     return bool(found)

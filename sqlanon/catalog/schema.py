@@ -8,7 +8,7 @@ from sqlanon.pipeline.macros import schema_sql
 from sqlanon.sqltext import name, text
 from sqlanon.version import SCHEMA_VERSION, __version__
 
-UPGRADES = {version: text(f"catalog/upgrades/from_{version}.sql") for version in (2, 3)}
+UPGRADES = {version: text(f"catalog/upgrades/from_{version}.sql") for version in (2, 3, 4)}
 """From a schema version to the SQL that makes it the next one, where new tables and macros alone do not."""
 
 

@@ -25,12 +25,14 @@ from sqlanon.disclosure.warned import repairs, signing, warnings_of
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, translate_errors, unwrap
-from sqlanon.errors import PolicyError, SqlanonError
+from sqlanon.errors import PolicyError
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.covering import Codes, Covering, Floats, Printed, coded, left_of, table, together
+from sqlanon.privacy.covering import Codes, Covering, Floats, Printed, coded, table, together
 from sqlanon.privacy.verdict import next_step, publishing
+from sqlanon.releases.combinations import combined, tried
 from sqlanon.releases.making import anonymize
+from sqlanon.releases.others import Kin, place_of
 from sqlanon.releases.release import Release, open_release
 from sqlanon.releases.versions import versions_together
 
@@ -70,7 +72,7 @@ def attack(
                 for each in known_rows(view)
             ),
             *_versions(catalog, release if source is None else None, view),
-            *(_with_other(catalog, view, other) for other in _others(raw, named, view.target, others)),
+            *(_with_other(view, called, other) for called, other in _others(catalog, named, view, others)),
             *(_minimality(catalog, view, column) for column in view.sensitive if view.policy.models),
             *([_dealing(catalog, view)] if view.policy.models else []),
         ]
@@ -101,25 +103,22 @@ def _target(
 
 
 def _others(
-    con: Session,
+    catalog: Catalog,
     named: Callable[[Any], str],
-    target: Printed,
+    view: Covering,
     asked: Sequence[str | Release] | None,
-) -> Iterator[Printed]:
-    """The other releases of the same source: the ones asked for, or all stored ones."""
-    if asked is not None:
-        for release in asked:
-            other = _target(con, named, release, None, {})
-            if other.source != target.source:
-                raise PolicyError(f"'{other.shown}' was not made from the same source as '{target.shown}'")
-            yield other
-        return
-    for stored in stored_releases(Catalog.of(con)):
-        if stored.source != target.source:
-            continue
-        other = _target(con, named, stored.name, None, {})
-        if other.relation != target.relation:
-            yield other
+) -> Iterator[tuple[str, Covering | str]]:
+    """The other releases of the same people, each as an attacker sees it or why not: the ones asked for, or all."""
+    con, target = catalog.con, view.target
+    for release in asked or ():
+        other = _target(con, named, release, None, {})
+        if other.source != target.source:
+            raise PolicyError(f"'{other.shown}' was not made from the same source as '{target.shown}'")
+        yield other.shown, tried(catalog, other)
+    if asked is None:
+        for kin in Kin(catalog, target.source, view.source).releases():
+            if kin.stored is None or place_of(catalog, kin.stored) != target.relation:
+                yield kin.called, kin.seen(catalog, view.source)
 
 
 def _linkage(view: Covering) -> list[Attack]:
@@ -317,30 +316,24 @@ def _versions(catalog: Catalog, release: Any, view: Covering) -> list[Attack]:
     return attacks
 
 
-def _with_other(catalog: Catalog, view: Covering, other: Printed) -> Attack:
-    """The release intersected with another one, or why that cannot be tried."""
-    try:
-        return _intersection(view, Covering(catalog, other))
-    except SqlanonError as problem:
-        tried = f"'{other.shown}' of the same source could not be tried: {problem}"
-        return Attack("intersection", None, tried, None, None, None, "not tried")
-
-
-def _intersection(view: Covering, other: Covering) -> Attack:
-    """A person is in both releases with the same kept values, so no more rows can be theirs than both have of each."""
-    common = [column for column in view.of_rows if column in other.of_rows]
-    both = left_of([view, other], common).sum(axis=1)
-    both = both[both > 0.5]
-    promise = 1 / min(view.policy.k, other.policy.k)
-    got = float(np.max(1 / both)) if len(both) else 0.0
-    below = int(np.count_nonzero(both < min(view.policy.k, other.policy.k) - 0.5))
-    what = (
-        f"rows that cover a person here and in '{other.target.shown}', equal in {', '.join(common) or 'nothing else'}"
-    )
+def _with_other(view: Covering, called: str, other: Covering | str) -> Attack:
+    """The release intersected with another one, or why that cannot be tried. A person is in both with the same kept
+    values, so no more rows can be theirs than both have of each."""
+    if isinstance(other, str):
+        told = f"'{called}' of the same people could not be tried: {other}"
+        return Attack("intersection", None, told, None, None, None, "not tried")
+    names = ("", called)
+    found = combined(names, {"": view, called: other}, {"": view.policy.k, called: other.policy.k})
+    if found.verdict == "undecided":
+        told = f"'{called}' of the same people could not be decided: {found.note}"
+        return Attack("intersection", None, told, None, None, None, "not tried")
+    common = ", ".join(column for column in view.of_rows if column in other.of_rows) or "nothing else"
+    told = f"rows that cover a person here and in '{called}', equal in {common}"
+    promise, got = 1 / found.k, 1 / found.k_together if found.k_together else 0.0
     return Attack(
         "intersection",
         None,
-        f"{what}; {below:,} people have fewer than k",
+        f"{told}; {found.people_below_k:,} people have fewer than k",
         got,
         1 / len(view.lo),
         promise,

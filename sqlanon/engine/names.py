@@ -37,7 +37,9 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         return _query(con, query)
     relation = _place(con, [asked]) or _place(con, split_name(asked) or []) or _file(asked)
     if relation is None:
-        tables = run(con, f"select distinct name from ({_TABLES}) where not internal order by name")
+        tables = run(
+            con, f"select distinct name from ({_TABLES}) where not internal and schema_name <> 'anon' order by name"
+        )
         known = [table for (table,) in tables]
         raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
     try:

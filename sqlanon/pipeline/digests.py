@@ -46,8 +46,7 @@ class Digests:
     @classmethod
     def new(cls, source: Source, policy: Policy, time_zone: str | None = None) -> Digests:
         """Digests for a view of this source, with a salt of its own."""
-        asked = [column for role in (*ROLES, "identity") for column in getattr(policy, role)]
-        used = set(source.resolve_names(asked))
+        used = set(source.resolve_names(read_columns(policy)))
         for column in used:
             if fold(column).startswith(OWN):
                 raise PolicyError(
@@ -142,6 +141,12 @@ class Digests:
         is_zoned = self.types[column] == ZONED
         written = f"cast(epoch_us({value}) as varchar)" if is_zoned else f"cast({value} as varchar)"
         return f"sqlanon_pseudonym({literal(key)}, {written})" if key is not None else written
+
+
+def read_columns(policy: Policy) -> list[str]:
+    """The columns that a policy names, those that identify people first."""
+    named = [*policy.identity, *([policy.entity] if policy.entity else [])]
+    return list(dict.fromkeys([*named, *(column for role in ROLES for column in getattr(policy, role))]))
 
 
 def with_digest(policy: Policy) -> Policy:

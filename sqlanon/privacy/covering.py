@@ -41,6 +41,8 @@ class Printed:
     policy: Policy
     tolerance: Tolerance = Tolerance.EXACT
     """How far the release may be from what its source is now."""
+    people: Source | None = None
+    """The source, where it was looked up already."""
 
 
 def covers(policy: Policy) -> bool:
@@ -65,7 +67,7 @@ class Covering:
         if policy.kind.unattackable is not None:
             raise PolicyError(policy.kind.unattackable.format(target.shown))
         self.target, self.policy = target, policy
-        self.reading = reading or catalog.read(target.source, policy)
+        self.reading = reading or catalog.read(target.people or target.source, policy)
         self.source: Source = self.reading.source
         self.attributes: tuple[Attribute, ...] = self.reading.attributes
         roles = (self.policy.sensitive, self.policy.keep, self.policy.unsafe_keep)
@@ -114,10 +116,27 @@ class Covering:
             con.execute(with_ctes([*encoding, *boxes], rows)).fetchnumpy(),
         )
 
+    is_counted = False
+    """Are only labels and counts known, and no values?"""
+
+    @property
+    def length(self) -> int:
+        """How many rows there are to choose from."""
+        return len(self.lo)
+
+    @cached_property
+    def lookalikes(self) -> Any:
+        """For each person a number that those share whom the same classes cover: each has a row in one of these."""
+        random = np.random.default_rng(0).integers(1, 2**64 - 1, len(self.classes[3]), dtype=np.uint64)
+        found = np.zeros(len(self.tuples[0]), dtype=np.uint64)
+        for part, inside in self.covering():
+            found[part] = np.where(inside > 0, random, np.uint64(0)).sum(axis=1, dtype=np.uint64)
+        return found[self.tuples[1]]
+
     def only(self, people: Codes) -> Covering:
         """The same release, and of the source these people alone."""
         fewer = copy.copy(self)
-        for computed in ("tuples", "rows_of_people"):
+        for computed in ("tuples", "rows_of_people", "lookalikes"):
             fewer.__dict__.pop(computed, None)
         fewer.ranks = self.ranks[people]
         fewer.of_people = {column: values[people] for column, values in self.of_people.items()}
@@ -210,7 +229,7 @@ def left_of(coverings: Sequence[Covering], columns: Sequence[str]) -> Floats:
     A person is in all of them with the same kept values, so no more rows can be theirs than each has of a value.
     Folding values into fewer numbers leaves more rows, so that what is found here can be done.
     """
-    mixed = [together([view.of_rows[column] for column in columns], len(view.lo)) for view in coverings]
+    mixed = [together([view.of_rows[column] for column in columns], view.length) for view in coverings]
     codes, values = coded(*mixed)
     left = coverings[0].candidates(codes[0], values)
     for view, of_rows in zip(coverings[1:], codes[1:], strict=True):

@@ -8,31 +8,33 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.history import is_published, published_before
+from sqlanon.catalog.history import is_published
 from sqlanon.catalog.places import is_still_there
 from sqlanon.catalog.releases import Stored, stored_releases
-from sqlanon.engine.frames import FRAME
-from sqlanon.engine.names import base_tables, resolve
-from sqlanon.engine.session import DatabaseError, temporary, translate_errors, unwrap
+from sqlanon.engine.names import resolve, snapshot
+from sqlanon.engine.session import temporary, translate_errors, unwrap
 from sqlanon.errors import BrokenPromiseError, SqlanonError, call, option
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
+from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.covering import Covering, Printed, left_of
+from sqlanon.privacy.covering import Covering, Printed, left_of, together
+from sqlanon.releases.others import Kin, Other, place_of
 from sqlanon.releases.versions import versions_together
 from sqlanon.sqltext import answer_sql, fold
-from sqlanon.sqltext import name as quoted
 
 log = logging.getLogger("sqlanon")
+UNKNOWN = ("not tried", "undecided")
+"""The verdicts that say that it is not known whether k holds."""
 WORK = 20_000_000
 """Pairs of a person and a class that are compared unasked, when a release is made; beyond, people are sampled."""
 
@@ -72,8 +74,8 @@ class Audit:
 
     @property
     def is_tried(self) -> bool:
-        """Could every combination be tried?"""
-        return all(found.verdict != "not tried" for found in self.combinations)
+        """Could every combination be tried and decided?"""
+        return all(found.verdict not in UNKNOWN for found in self.combinations)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -107,32 +109,33 @@ TYPES = {
 def audit(
     con: Any, source: str, *, files: Mapping[str, Sequence[str]] | None = None, strict: bool = False, hint: str = ""
 ) -> Audit:
-    """Put all stored releases that read a table together, in pairs and all, and say what is left of k.
+    """Put all releases of the people of a table together, in pairs and all, and say what is left of k.
 
-    `source` is a table's name or the query that releases were made from. `files` are releases that are stored
-    elsewhere, each with its quasi-identifiers; their other columns that the source has too are taken for kept ones.
-    Published releases that were dropped or replaced are named, but cannot be tried: their values were not kept. With
-    `strict`, a combination that is broken or could not be tried raises BrokenPromiseError. `hint` is added to the error
-    where there is no such table.
+    `source` is a table's name or the query that releases were made from. Releases of the same people are those that
+    read the same tables, those whose people are recognized in a copy, and published ones that were dropped or replaced:
+    of these labels and counts are known. `files` are releases that are stored elsewhere, each with its
+    quasi-identifiers; their other columns that the source has too are taken for kept ones. With `strict`, a combination
+    that is broken or could not be decided raises BrokenPromiseError. `hint` is added to the error where there is no
+    such table.
     """
     raw = unwrap(con)
     with translate_errors():
         resolve(raw, source, hint)
         catalog = Catalog.of(raw)
-        coverings: dict[str, Covering | str] = {}
-        asked: dict[str, int] = {}
-        for stored in _readers(catalog, source):
-            asked[stored.name] = stored.policy.k
-            coverings[stored.name] = _covering(catalog, _printed(catalog, stored, source))
-        for file, quasi in (files or {}).items():
-            coverings[file] = _covering(catalog, _elsewhere(catalog, file, quasi, source))
-            asked[file] = max(asked.values(), default=2)
-        sets: list[tuple[str, ...]] = list(itertools.combinations(coverings, 2))
-        if len(coverings) > 2:
-            sets.append(tuple(coverings))
-        own = tuple(found for stored in _readers(catalog, source) if (found := _versions(catalog, stored)) is not None)
-        gone = _gone(catalog, source, coverings, asked)
-        audited = Audit(source, (*own, *(_combined(names, coverings, asked) for names in sets), *gone))
+        with snapshot(raw, source) as people:
+            others = list(Kin(catalog, source, people).releases())
+            asked = {other.called: other.policy.k for other in others}
+            coverings = {other.called: other.seen(catalog, people) for other in others}
+            for file, quasi in (files or {}).items():
+                target = _elsewhere(catalog, file, quasi, people)
+                asked[file] = max(asked.values(), default=2)
+                coverings[file] = tried(catalog, target)
+            own = tuple(
+                found
+                for other in others
+                if other.stored is not None and (found := _versions(catalog, other.stored)) is not None
+            )
+            audited = Audit(source, (*own, *(combined(names, coverings, asked) for names in _sets(coverings))))
     if strict and not (audited.holds and audited.is_tried):
         failed = [one for one in audited.combinations if one.verdict != "holds"]
         listed = "; ".join(f"{' + '.join(one.releases)}: {one.verdict}" for one in failed)
@@ -140,26 +143,19 @@ def audit(
     return audited
 
 
-def _elsewhere(catalog: Catalog, file: str, quasi: Sequence[str], source: str) -> Printed:
+def _sets(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Each pair, and all of them if they are more."""
+    every = tuple(names)
+    return [*itertools.combinations(every, 2), *([every] if len(every) > 2 else [])]
+
+
+def _elsewhere(catalog: Catalog, file: str, quasi: Sequence[str], people: Source) -> Printed:
     """A release that is stored elsewhere, as a table to try."""
-    there, known = resolve(catalog.con, file), resolve(catalog.con, source)
+    there = resolve(catalog.con, file)
     named = set(map(fold, quasi))
-    shared = [column for column in known.columns if fold(column) in set(map(fold, there.columns)) - named]
+    shared = [column for column in people.columns if fold(column) in set(map(fold, there.columns)) - named]
     policy = Policy.of({"quasi": list(quasi), "unsafe_keep": shared})
-    return Printed(there.relation, file, source, policy, Tolerance.OLDER)
-
-
-def _gone(
-    catalog: Catalog, source: str, coverings: Mapping[str, Covering | str], asked: Mapping[str, int]
-) -> Iterator[Combination]:
-    """Published releases that are gone, with each that is there: somebody still has the file."""
-    tables = _tables(catalog, source)
-    for name, k, made_from, ended in published_before(catalog):
-        if not tables & _tables(catalog, made_from):
-            continue
-        note = f"'{name}' was published and is gone since {ended:%Y-%m-%d}; its values were not kept. Name its file"
-        for other in coverings:
-            yield Combination((other, name), min(k, asked[other]), None, 0, 0, {}, "not tried", note)
+    return Printed(there.relation, file, "", policy, Tolerance.OLDER, people)
 
 
 def _versions(catalog: Catalog, stored: Stored) -> Combination | None:
@@ -181,69 +177,54 @@ def check_combinations(
     held: Held | None = None,
     before: Predecessor | None = None,
 ) -> None:
-    """Warn if a release together with the stored ones of the same source breaks k; raise if the policy is strict.
+    """Warn if a release together with others of the same people breaks k, or may; raise if the policy is strict.
 
     `reading` is what the release was made from, which reads the same twice, and `held` where it is kept. `before` is
     a release of the same name that was published and is being replaced.
     """
     policy, shown = reading.policy, name or "the release"
-    people = f"from {reading.source.relation}"
+    kin = Kin(catalog, source, reading.source)
     own: dict[str, Covering | str] = {}
-    others = [(stored, stored.name, _place(catalog, stored)) for stored in _readers(catalog, source)]
-    if before is not None:
-        others.append((before.stored, f"{before.stored.name}, as published before,", before.relation))
-    for stored, called, place in others:
-        if stored.name == name and (before is None or place != before.relation):
+    for other in _beside(kin, name, before):
+        base = kin.shared(other.source)
+        if base.relation not in own:
+            target = Printed(relation, shown, source, policy, Tolerance.OLDER, base)
+            own[base.relation] = tried(catalog, target, *((reading, held) if base is kin.people else ()))
+        coverings = {shown: own[base.relation], other.called: other.seen(catalog, base)}
+        asked = {shown: policy.k, other.called: other.policy.k}
+        found = combined((shown, other.called), coverings if policy.strict else _sampled(coverings), asked)
+        if found.verdict == "holds":
             continue
-        base = people if stored.source == source else _shared(catalog, source, stored.source) or people
-        if base not in own:
-            target = Printed(relation, shown, base, policy, Tolerance.OLDER)
-            own[base] = _covering(catalog, target, *((reading, held) if base == people else ()))
-        other = Printed(place, called, base, stored.policy, Tolerance.OLDER)
-        coverings = {shown: own[base], called: _covering(catalog, other)}
-        asked = {shown: policy.k, called: stored.policy.k}
-        found = _combined((shown, called), coverings if policy.strict else _sampled(coverings), asked)
-        if policy.strict and found.verdict == "not tried":
-            raise BrokenPromiseError(
-                f"'{shown}' cannot be tried together with '{called}' of the same source ({found.note}). "
-                "strict is set, so nothing was stored"
-            )
-        if not found.is_broken:
-            continue
-        message = (
-            f"Together with '{called}' of the same source, '{shown}' leaves {found.people_below_k:,} of "
-            f"{found.people:,} people with fewer than k = {found.k} rows, somebody with {found.k_together}"
-        )
+        message = _warning(found, shown, other.called)
         if policy.strict:
             raise BrokenPromiseError(f"{message}. {option('strict')} is set, so nothing was stored")
         log.warning("%s. For details: %s", message, call("audit", source))
 
 
-def _readers(catalog: Catalog, source: str) -> list[Stored]:
-    """The stored releases that read what this source reads."""
-    tables = _tables(catalog, source)
-    return [stored for stored in stored_releases(catalog) if tables & _tables(catalog, stored.source)]
+def _beside(kin: Kin, name: str | None, before: Predecessor | None) -> Iterator[Other]:
+    """The releases to try together with one of this name: not itself; its predecessor by the rows that it had."""
+    if before is not None:
+        stored = before.stored
+        target = Printed(before.relation, stored.name, "", stored.policy, Tolerance.OLDER)
+        called = f"{stored.name}, as published before,"
+        yield Other(
+            called, stored.policy, stored.source, lambda people: Covering(kin.catalog, replace(target, people=people))
+        )
+    for other in kin.releases():
+        is_itself = other.stored is not None and other.stored.name == name
+        is_before = other.gone is not None and before is not None and other.gone.created_at == before.stored.created_at
+        if not is_itself and not is_before:
+            yield other
 
 
-def _tables(catalog: Catalog, source: str) -> set[str]:
-    """The tables that a source reads, in full and behind any views, or itself where that cannot be told; none where it
-    was a frame."""
-    if source == FRAME:
-        return set()
-    try:
-        return base_tables(catalog.con, source) or {source}
-    except (SqlanonError, DatabaseError):
-        return {source}
-
-
-def _shared(catalog: Catalog, source: str, other: str) -> str | None:
-    """A query for the people of two sources: the only table that both read, if there is one."""
-    tables = _tables(catalog, source) | _tables(catalog, other)
-    return f"from {next(iter(tables))}" if len(tables) == 1 else None
-
-
-def _place(catalog: Catalog, stored: Stored) -> str:
-    return f"{catalog.database}.{quoted(stored.schema)}.{quoted(stored.table)}"
+def _warning(found: Combination, shown: str, called: str) -> str:
+    """What two releases do together, or that it is not known."""
+    if found.verdict == "not tried":
+        return f"'{shown}' cannot be tried together with '{called}' of the same people ({found.note})"
+    left = f"{found.people_below_k:,} of {found.people:,} people with fewer than k = {found.k} rows"
+    if found.is_broken:
+        return f"Together with '{called}' of the same people, '{shown}' leaves {left}, somebody with {found.k_together}"
+    return f"Together with '{called}' of the same people, '{shown}' may leave {left} ({found.note})"
 
 
 def predecessor(catalog: Catalog, name: str | None, stack: ExitStack) -> Predecessor | None:
@@ -251,19 +232,15 @@ def predecessor(catalog: Catalog, name: str | None, stack: ExitStack) -> Predece
     if name is None or not is_published(catalog, name) or not is_still_there(catalog, name):
         return None
     (stored,) = stored_releases(catalog, name)
-    return Predecessor(stored, stack.enter_context(temporary(catalog.con, "before", f"from {_place(catalog, stored)}")))
+    rows = stack.enter_context(temporary(catalog.con, "before", f"from {place_of(catalog, stored)}"))
+    return Predecessor(stored, rows)
 
 
-def _printed(catalog: Catalog, stored: Stored, source: str) -> Printed:
-    return Printed(_place(catalog, stored), stored.name, source, stored.policy, Tolerance.OLDER)
-
-
-def _covering(
+def tried(
     catalog: Catalog, target: Printed, reading: Reading | None = None, held: Held | None = None
 ) -> Covering | str:
     """The release as an attacker sees it, or why it cannot be tried."""
     try:
-        resolve(catalog.con, f"from {target.relation}")
         return Covering(catalog, target, reading, held)
     except SqlanonError as problem:
         return str(problem)
@@ -274,18 +251,21 @@ def _sampled(found: dict[str, Covering | str]) -> dict[str, Covering | str]:
     coverings = {name: view for name, view in found.items() if isinstance(view, Covering)}
     people = min((len(view.ranks) for view in coverings.values()), default=0)
     most = min((WORK // len(view.classes[3]) for view in coverings.values()), default=0)
-    if people <= most:
+    if people <= most or any(view.is_counted for view in coverings.values()):
         return found
     chosen = np.sort(np.random.default_rng().choice(people, most, replace=False))
     return found | {name: view.only(chosen) for name, view in coverings.items()}
 
 
-def _combined(names: tuple[str, ...], found: dict[str, Covering | str], asked: dict[str, int]) -> Combination:
+def combined(names: tuple[str, ...], found: dict[str, Covering | str], asked: dict[str, int]) -> Combination:
+    """Some releases put together, as each is seen or why it cannot be, with the k that each promises."""
     k = min(asked[name] for name in names)
     coverings = [view for name in names if isinstance(view := found[name], Covering)]
     notes = [f"'{name}': {problem}" for name in names if isinstance(problem := found[name], str)]
     if notes:
         return Combination(names, k, None, 0, 0, {}, "not tried", "; ".join(notes))
+    if any(view.is_counted for view in coverings):
+        return _counted(names, coverings, k)
     common = [column for column in coverings[0].of_rows if all(column in view.of_rows for view in coverings)]
     rows = left_of(coverings, common).sum(axis=1)
     is_in_all = rows > 0.5
@@ -300,3 +280,22 @@ def _combined(names: tuple[str, ...], found: dict[str, Covering | str], asked: d
     below = int(np.count_nonzero(rows < k))
     verdict = "BROKEN" if below else "holds"
     return Combination(names, k, int(rows.min()) if len(rows) else None, len(rows), below, values, verdict)
+
+
+def _counted(names: tuple[str, ...], coverings: Sequence[Covering], k: int) -> Combination:
+    """Releases of which labels and counts are known, and not all values. A person is left with a row of each of those
+    whom the same classes cover in all of them; how many more there are would take the values."""
+    is_in_all = np.ones(len(coverings[0].ranks), dtype=bool)
+    for view in coverings:
+        is_in_all &= view.rows_of_people > 0.5
+    mixed = together([np.asarray(view.lookalikes).astype(np.uint64) for view in coverings], len(is_in_all))[is_in_all]
+    _, which, alike = np.unique(mixed, return_inverse=True, return_counts=True)
+    rows = alike[which.reshape(-1)]
+    below = int(np.count_nonzero(rows < k))
+    note = (
+        "labels and counts were combined, with the table as it is now, because values of what is gone were not kept: "
+        "k_together is how many people the same classes cover, and at least as many rows are left. Name its file to "
+        "compare values"
+    )
+    fewest = int(rows.min()) if len(rows) else None
+    return Combination(names, k, fewest, len(rows), below, {}, "undecided" if below else "holds", note)

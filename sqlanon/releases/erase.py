@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.members import LEFT_OUT, adopt, cohorts_of, erase_cohorts, recall
+from sqlanon.catalog.members import LEFT_OUT, adopt, erase_cohorts, recall
 from sqlanon.catalog.places import members_of
 from sqlanon.catalog.releases import Stored, Version, stored_release
+from sqlanon.catalog.versions import cohorts_of
 from sqlanon.engine.instances import key_named
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import temporary, transaction, translate_errors, unwrap

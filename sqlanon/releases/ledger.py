@@ -6,9 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.members import adopt, cohorts_of, recall
+from sqlanon.catalog.members import adopt, recall
 from sqlanon.catalog.places import members_of
 from sqlanon.catalog.releases import Stored
+from sqlanon.catalog.versions import IS_BLANK, cohorts_of
 from sqlanon.engine.names import resolve, snapshot
 from sqlanon.engine.session import Session, run, temporary
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, in_words
@@ -19,7 +20,7 @@ from sqlanon.sqltext import name as quoted
 from sqlanon.sqltext import names, render
 
 HAS_LEFT, IS_NEW, NOW = "sqlanon_has_left", "sqlanon_is_new", "sqlanon_now"
-IS_BLANK, WAS_SHOWN, IS_ERASED = "sqlanon_is_blank", "sqlanon_was_shown", "sqlanon_is_erased"
+WAS_SHOWN, IS_ERASED = "sqlanon_was_shown", "sqlanon_is_erased"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.members import remember
+from sqlanon.catalog.people import remember_people
 from sqlanon.catalog.places import SENSITIVE, Target, refuse_taken
 from sqlanon.catalog.releases import register, remove
 from sqlanon.engine.frames import catalog_name, readable, registered
@@ -18,7 +19,7 @@ from sqlanon.engine.instances import enlist, key_named
 from sqlanon.engine.names import snapshot
 from sqlanon.engine.session import Session, keep_steps, numeric_faults, transaction, translate_errors, unwrap
 from sqlanon.errors import PolicyError, SqlanonError, not_one_of, option
-from sqlanon.pipeline.digests import DIGEST, STATE, Digests, with_digest
+from sqlanon.pipeline.digests import DIGEST, STATE, Digests, read_columns, with_digest
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.plan import Plan, encode, plan
 from sqlanon.pipeline.promises import Promise, promise_of
@@ -353,6 +354,7 @@ class Making:
             measured,
             self.run.findings,
         )
+        remember_people(self.catalog, self.target.name, self.reading.source, read_columns(self.policy))
         if self.digests is not None:
             people = self._recognized.source.relation
             where = (self.target.storage, planned.printed, people)

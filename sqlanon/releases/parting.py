@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlanon.catalog.versions import IS_BLANK
 from sqlanon.pipeline.digests import COHORT
 from sqlanon.pipeline.models import Sensitive, asked_of
 from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
-from sqlanon.releases.ledger import IS_BLANK, IS_ERASED
+from sqlanon.releases.ledger import IS_ERASED
 from sqlanon.sqltext import name as quoted
 from sqlanon.sqltext import render
 from sqlanon.udfs.models import RELATIVE

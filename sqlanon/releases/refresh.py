@@ -23,6 +23,7 @@ from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.members import LEFT_OUT, keep_labels, replace_cohorts
+from sqlanon.catalog.people import remember_people
 from sqlanon.catalog.places import is_still_there, members_of, unrefreshable
 from sqlanon.catalog.releases import (
     Stored,
@@ -32,12 +33,13 @@ from sqlanon.catalog.releases import (
     stored_release,
     update,
 )
+from sqlanon.catalog.versions import IS_BLANK
 from sqlanon.engine.instances import key_named
 from sqlanon.engine.patience import patient
 from sqlanon.engine.session import Session, run, temporary, transaction, translate_errors, unwrap
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError, in_words
 from sqlanon.pipeline.cohorts import far_sql, labels_sql, missing_sql
-from sqlanon.pipeline.digests import ADDED, COHORT, DIGEST, STATE
+from sqlanon.pipeline.digests import ADDED, COHORT, DIGEST, STATE, read_columns
 from sqlanon.pipeline.promises import equal_rows
 from sqlanon.pipeline.proof import Proof
 from sqlanon.pipeline.readback import Tolerance
@@ -49,7 +51,7 @@ from sqlanon.privacy.proof import prove
 from sqlanon.progress.run import Run
 from sqlanon.releases.batches import batch_size
 from sqlanon.releases.combinations import check_combinations
-from sqlanon.releases.ledger import HAS_LEFT, IS_BLANK, IS_ERASED, IS_NEW, NOW, WAS_SHOWN, Ledger, again, differ
+from sqlanon.releases.ledger import HAS_LEFT, IS_ERASED, IS_NEW, NOW, WAS_SHOWN, Ledger, again, differ
 from sqlanon.releases.measuring import measure
 from sqlanon.releases.newcomers import Newcomers
 from sqlanon.releases.parting import AWAY, may_part, parted_sql
@@ -308,6 +310,7 @@ class _Refresh:
             reading = replace(self.reading, source=self.ledger.found)
             check_combinations(self.catalog, stored.name, storage, stored.source, reading)
             keep_labels(self.catalog, storage, shown, version.version, stored.printed)
+            remember_people(self.catalog, stored.name, self.ledger.found, read_columns(self.policy))
             add_version(self.catalog, version)
         update(self.catalog, version, proof, self._measure(ledger))
         return version

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.members import cohorts_of, recall
+from sqlanon.catalog.members import recall
 from sqlanon.catalog.places import is_still_there, members_of, unrefreshable
 from sqlanon.catalog.releases import Stored, stored_release, stored_releases
+from sqlanon.catalog.versions import cohorts_of
 from sqlanon.engine.instances import key_named
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import translate_errors, unwrap

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.members import VERSION, cohorts_of
 from sqlanon.catalog.places import labels_of, members_of
 from sqlanon.catalog.releases import Stored
+from sqlanon.catalog.versions import IS_BLANK, VERSION, has_versions, versions_sql
 from sqlanon.engine.names import resolve
-from sqlanon.pipeline.digests import COHORT
 from sqlanon.sqltext import name as quoted
 from sqlanon.sqltext import render
 
@@ -30,39 +29,34 @@ class Together:
     values: dict[str, int]
 
 
+def versions_of(catalog: Catalog, stored: Stored) -> int:
+    """How many versions of a release are remembered; one if it is not a view whose people were recognized."""
+    if stored.kind != "view" or not has_versions(catalog, stored.storage):
+        return 1
+    place = labels_of(f"{catalog.database}.{stored.storage}")
+    ((versions,),) = catalog.run(f"select count(distinct {VERSION}) from {place}")
+    return int(versions)
+
+
 def versions_together(catalog: Catalog, stored: Stored) -> Together | None:
     """All versions of a view; None if it has one, or its members were never recognized."""
-    storage = f"{catalog.database}.{stored.storage}"
-    known = {table for (table,) in catalog.run("select table_name from duckdb_tables() where schema_name = 'anon'")}
-    if stored.kind != "view" or labels_of(stored.storage).rpartition(".")[2] not in known:
+    if (versions := versions_of(catalog, stored)) < 2:
         return None
-    ((versions,),) = catalog.run(f"select count(distinct {VERSION}) from {labels_of(storage)}")
-    if versions < 2:
-        return None
+    counted = f"select count(*) as rows from ({histories_sql(catalog, stored)}) group by history"
     facts = f"min(rows), coalesce(sum(rows), 0), coalesce(sum(rows) filter (where rows < {stored.policy.k}), 0)"
-    ((rows, people, below),) = catalog.run(f"select {facts} from ({_histories_sql(catalog, stored, 'null')})")
-    columns = resolve(catalog.con, f"from {members_of(storage)}").resolve_names(stored.policy.sensitive)
+    ((rows, people, below),) = catalog.run(f"select {facts} from ({counted})")
+    members = resolve(catalog.con, f"from {members_of(f'{catalog.database}.{stored.storage}')}")
     values = {}
-    for column in columns:
-        value = f"coalesce('=' || cast({quoted(column)} as varchar), '-')"
-        ((fewest,),) = catalog.run(f"select coalesce(min(values), 0) from ({_histories_sql(catalog, stored, value)})")
+    for column in members.resolve_names(stored.policy.sensitive):
+        value = f"coalesce('=' || cast(members.{quoted(column)} as varchar), '-') as value"
+        left = f"case when not bool_or({IS_BLANK}) then count(distinct value) end as values"
+        sql = f"select {left} from ({histories_sql(catalog, stored, value, IS_BLANK)}) group by history"
+        ((fewest,),) = catalog.run(f"select coalesce(min(values), 0) from ({sql})")
         values[column] = int(fewest)
-    return Together(int(versions), None if rows is None else int(rows), int(people), int(below), values)
+    return Together(versions, None if rows is None else int(rows), int(people), int(below), values)
 
 
-def _histories_sql(catalog: Catalog, stored: Stored, value: str) -> str:
-    storage = f"{catalog.database}.{stored.storage}"
-    cohorts = cohorts_of(catalog, stored.name)
-    joined = f"{members_of(storage)} join ({cohorts}) as cohorts on cohorts.cohort = {COHORT}"
-    facts = f"{COHORT}, {value} as sqlanon_value, is_blank as sqlanon_is_blank"
-    members = f"(select row_number() over () as sqlanon_row, {facts} from {joined} where not is_erased)"
-    label = ", ".join(f"cast(labels.{quoted(column)} as varchar)" for column in stored.printed)
-    return render(
-        "steps/refresh/histories.sql",
-        cohort=COHORT,
-        version=VERSION,
-        members=members,
-        cohorts=cohorts,
-        labels=labels_of(storage),
-        label=f"[{label}]",
-    )
+def histories_sql(catalog: Catalog, stored: Stored, *columns: str) -> str:
+    """The query for the history of everybody who was ever in a view, with columns of the table of its members."""
+    parts = versions_sql(catalog, stored.name, f"{catalog.database}.{stored.storage}", stored.printed, is_erased=False)
+    return render("steps/refresh/histories.sql", **parts, columns=", ".join(columns) or "null as nothing")

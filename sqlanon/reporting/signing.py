@@ -98,9 +98,12 @@ def combination_in_words(name: str, found: Combination) -> str:
     if found.verdict == "not tried":
         note = found.note or ""
         return f"{who}: not known, because {note[:1].lower()}{note[1:]}"
+    below = f"{found.people_below_k:,} of {wording.plural(found.people, 'person', 'people')}"
+    if found.verdict == "undecided":
+        note = found.note or ""
+        return f"{who}: {below} may be left with fewer than k = {found.k} rows; {note}."
     if not found.is_broken:
         return f"{who}: everybody stays among k = {found.k} rows or more."
-    below = f"{found.people_below_k:,} of {wording.plural(found.people, 'person', 'people')}"
     return f"{who}: {below} are left with fewer than k = {found.k} rows, somebody with {found.k_together}."
 
 

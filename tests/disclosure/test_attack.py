@@ -299,7 +299,7 @@ def test_another_release_that_could_not_be_tried_is_named(con: Con) -> None:
         "holds with warnings",
         ["other releases of the same people"],
     )
-    assert "'centers' of the same source could not be tried" in found.warnings[0].said
+    assert "'centers' of the same people could not be tried" in found.warnings[0].said
 
 
 def test_the_next_step_is_said_in_the_words_of_the_interface() -> None:

@@ -46,7 +46,7 @@ def test_two_releases_by_different_columns_break_k_together_and_that_is_warned_a
     make(con, "by_age", ["age"])
     assert "Together" not in caplog.text
     make(con, "by_zip", ["zip"])
-    assert "Together with 'by_age' of the same source, 'by_zip' leaves 36 of 36 people with fewer than" in caplog.text
+    assert "Together with 'by_age' of the same people, 'by_zip' leaves 36 of 36 people with fewer than" in caplog.text
     assert rows(con, "from anon.audit('people')") == [
         (["by_age", "by_zip"], 3, 2, 36, 36, {"illness": 1}, "BROKEN", None)
     ]
@@ -85,7 +85,8 @@ def test_strict_refuses_what_breaks_k_together_and_stores_nothing(con: Con) -> N
 
 
 def test_queries_over_one_table_are_put_together_and_others_are_not(con: Con, caplog: pytest.LogCaptureFixture) -> None:
-    con.execute("create table strangers as from people")
+    con.execute("create table strangers as select age, zip, illness || '!' as illness from people order by random()")
+    con.execute("update strangers set age = cast(5 * random() as integer), zip = cast(5 * random() as integer)")
     make(con, "by_age", ["age"], source="select age, illness from people")
     make(con, "others", ["zip"], source="strangers")
     assert "Together" not in caplog.text
@@ -176,18 +177,95 @@ def test_all_versions_of_a_view_are_put_together(con: Con) -> None:
     assert (values.column, values.got, values.verdict) == ("illness", 0, "holds")
 
 
-def test_a_published_release_that_is_gone_is_named_and_does_not_pass_strict(con: Con, tmp_path: Path) -> None:
+def test_a_published_release_that_is_gone_is_combined_by_its_labels(con: Con, tmp_path: Path) -> None:
     make(con, "by_age", ["age"]).publish(tmp_path / "by_age.csv")
     make(con, "draft", ["zip"], sensitive=[])
     sqlanon.drop_release(con, "draft")
     sqlanon.drop_release(con, "by_age")
+    with pytest.raises(BrokenPromiseError, match="Together with 'by_age \\(version 1, until"):
+        make(con, "by_zip", ["zip"], strict=True)
     make(con, "by_zip", ["zip"])
     (found,) = sqlanon.audit(con, "people").combinations
-    assert (found.releases, found.verdict) == (("by_zip", "by_age"), "not tried")
-    assert "'by_age' was published and is gone since" in str(found.note)
-    assert sqlanon.audit(con, "people").holds
-    with pytest.raises(BrokenPromiseError, match="by_zip \\+ by_age: not tried"):
+    assert found.releases[1].startswith("by_age (version 1, until ")
+    # everybody of a class is known, so that values are those of the table: as with the file
+    (with_file,) = sqlanon.audit(con, "people", files={str(tmp_path / "by_age.csv"): ["age"]}).combinations[1:2]
+    assert (found.k_together, found.people_below_k, found.verdict) == (2, 36, "BROKEN")
+    assert (with_file.k_together, with_file.verdict) == (2, "BROKEN")
+    with pytest.raises(BrokenPromiseError, match=r"by_zip \+ by_age \(version 1"):
         sqlanon.audit(con, "people", strict=True)
+
+
+def test_what_labels_and_counts_cannot_decide_does_not_pass_strict(con: Con, tmp_path: Path) -> None:
+    make(con, "by_age", ["age"]).publish(tmp_path / "by_age.csv")
+    sqlanon.drop_release(con, "by_age")
+    con.execute("insert into people values (0, 0, 'new')")  # who was in the class of age 0 is no longer known
+    make(con, "by_zip", ["zip"])
+    (found,) = sqlanon.audit(con, "people").combinations
+    both = rows(con, "select count(*) from people group by age, zip")  # classes are single ages and single zips
+    assert (found.verdict, found.k_together) == ("undecided", min(n for (n,) in both))
+    assert (found.people, found.people_below_k, found.values_left) == (37, 37, {})
+    assert "labels and counts were combined" in str(found.note)
+    audited = sqlanon.audit(con, "people")
+    assert (audited.holds, audited.is_tried) == (True, False)
+    with pytest.raises(BrokenPromiseError, match="undecided"):
+        sqlanon.audit(con, "people", strict=True)
+    with pytest.raises(BrokenPromiseError, match="may leave 37 of 37 people"):
+        make(con, "again", ["zip"], strict=True)
+
+
+@pytest.mark.parametrize("copied", ["from people", "select illness, zip, age from people where age < 4"])
+def test_a_copy_of_the_table_is_the_same_people(con: Con, caplog: pytest.LogCaptureFixture, copied: str) -> None:
+    con.execute("alter table people add column born date")
+    con.execute("update people set born = date '1950-01-01' + 97 * age + 7 * zip")
+    make(con, "by_age", ["age"])
+    con.execute(f"create table copied as {copied.replace('from', ', born from') if 'select' in copied else copied}")
+    con.execute("create view seen as from copied")
+    con.execute("drop table people")  # digests are all that is left of it
+    with pytest.raises(BrokenPromiseError, match="Together with 'by_age' of the same people"):
+        make(con, "by_zip", ["zip"], source="seen", strict=True)
+    make(con, "by_zip", ["zip"], source="seen")
+    assert "Together with 'by_age' of the same people" in caplog.text
+    (found,) = sqlanon.audit(con, "copied").combinations
+    assert (found.releases, found.verdict, found.k_together) == (("by_age", "by_zip"), "BROKEN", 2)
+    intersection = next(row for row in sqlanon.attack(con, "by_zip").rows if row.attack == "intersection")
+    assert intersection.verdict == "BROKEN"
+
+
+def test_a_frame_of_the_same_people_is_recognized(con: Con, caplog: pytest.LogCaptureFixture) -> None:
+    make(con, "by_age", ["age"], source=con.sql("from people").df())
+    make(con, "by_zip", ["zip"])
+    assert "Together with 'by_age' of the same people" in caplog.text
+    assert [found.verdict for found in sqlanon.audit(con, "people").combinations] == ["BROKEN"]
+
+
+def test_an_earlier_version_of_a_view_is_put_together_with_other_releases(con: Con) -> None:
+    con.execute("create table known as select row_number() over () as id, * from people")
+    make(con, "by_age", ["age"], source="known", identity=["id"], kind="view")
+    con.execute("update known set age = 1")
+    sqlanon.refresh(con, "by_age")  # all look alike now; but whoever kept the first version knows six of each age
+    assert rows(con, "select distinct age from by_age") == [("1",)]
+    make(con, "by_zip", ["zip"], source="known", sensitive=["illness"])
+    own, both = sqlanon.audit(con, "known").combinations
+    assert (own.releases, own.verdict) == (("by_age",), "holds")
+    assert (both.releases, both.k_together, both.verdict) == (("by_age", "by_zip"), 2, "BROKEN")
+    with pytest.raises(BrokenPromiseError, match="Together with 'by_age' of the same people"):
+        make(con, "strictly", ["zip"], source="known", strict=True)
+
+
+def test_the_published_versions_of_a_view_that_is_gone_are_put_together_with_others(con: Con, tmp_path: Path) -> None:
+    con.execute("create table known as select row_number() over () as id, * from people")
+    make(con, "by_age", ["age"], source="known", identity=["id"], kind="view").publish(tmp_path / "first.csv")
+    con.execute("update known set age = 1")
+    sqlanon.refresh(con, "by_age")
+    sqlanon.open_release(con, "by_age").publish(tmp_path / "second.csv")
+    sqlanon.drop_release(con, "by_age")
+    kept = "select version, count(*), sum(rows) from anon.release_history_classes group by all order by all"
+    assert rows(con, kept) == [(1, 6, 36), (2, 1, 36)]
+    con.execute("update known set age = (id - 1) // 6")  # as it was
+    make(con, "by_zip", ["zip"], source="known")
+    found = {one.releases[1].partition(",")[0]: one for one in sqlanon.audit(con, "known").combinations[:2]}
+    assert found["by_age (version 1"].verdict == "BROKEN"
+    assert found["by_age (version 1"].k_together == 2
 
 
 def test_a_release_that_is_stored_elsewhere_is_put_together_with_ours(con: Con, tmp_path: Path) -> None:
