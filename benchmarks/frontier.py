@@ -1,6 +1,6 @@
 """Loss against k of every method, ARX's figures, and the bound that no release can cross: a table and a picture.
 
-    python benchmarks/frontier.py [--k 5 10 20 50 100] [--only auto bound] [--write docs/BENCHMARKS.md]
+    python benchmarks/frontier.py [--k 5 10 20 50 100] [--only auto bound] [--efforts fast] [--write docs/BENCHMARKS.md]
 
 Adult with six columns, seed 0, one process. Every release is made by one query, which verifies itself, and measured by
 `anon.measure`. All figures are kept in frontier.csv: with --only, those of some methods are made anew (`auto`, `bound`
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -35,11 +35,10 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--k", type=int, nargs="+", default=[5, 10, 20, 50, 100])
     options.add_argument("--only", nargs="*", metavar="NAME", help="auto, bound, or methods; by default all")
-    options.add_argument(
-        "--keep", type=Path, help="where figures are kept; those of generated rows are not, by default"
-    )
+    options.add_argument("--efforts", nargs="+", choices=EFFORTS, default=list(EFFORTS), help="of auto")
+    options.add_argument("--keep", type=Path, help="where figures are kept; of generated rows nowhere, by default")
     asked = options.parse_args()
-    calls = _calls()
+    calls = _calls(asked.efforts)
     names = list(calls) if asked.only is None else asked.only
     if unknown := [name for name in names if name not in calls]:
         options.error(f"--only: {', '.join(unknown)} is not one of {', '.join(calls)}")
@@ -65,10 +64,10 @@ def main() -> None:
         plots.frontier(losses, asked.write.parent / "pictures")
 
 
-def _calls() -> dict[str, dict[str, Callable[[Con, list[str], int], tuple[float, float]]]]:
+def _calls(given: Sequence[str]) -> dict[str, dict[str, Callable[[Con, list[str], int], tuple[float, float]]]]:
     """What can be asked for: the lines of each name, and what makes a point of them. Methods with another promise than
     classes of k rows are left out, as the bound does not hold for them."""
-    efforts = {f"auto, {effort}": partial(_release, method="auto", effort=effort) for effort in EFFORTS}
+    efforts = {f"auto, {effort}": partial(_release, method="auto", effort=effort) for effort in given}
     others = [method for method in METHODS.values() if method.is_homogeneous and not method.is_exact]
     single = {method.name: {method.name: partial(_release, method=method.name)} for method in others}
     return {"bound": {BOUND: _bound}, **(single | {"auto": efforts})}

@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "docs"))
 from pictures import COLOURS, INK, MARKERS, PALE, PAPER
 
 LOSS = "GCP, lower is better"
+BELOW = "no k-anonymous release can be here"
 MAKERS = ("auto", "ARX 3.9.2", "anjana", "anonypy", "lower bound")
 mpl.rcParams.update({"svg.hashsalt": "sqlanon", "font.family": "DejaVu Sans", "font.size": 10})
 
@@ -50,17 +51,9 @@ def frontier(losses: Mapping[tuple[str, int], float], folder: Path) -> None:
         ends.append((values[-1], by, ks[-1], color, width))
         if by == "lower bound":
             axes.fill_between(ks, values, min(losses.values()) / 1.6, color=PALE, lw=0, zorder=1)
-            axes.annotate(
-                "no k-anonymous release can be here",
-                (ks[len(ks) // 2], values[len(ks) // 2]),
-                (0, -34),
-                textcoords="offset points",
-                color=INK,
-                fontsize=11,
-                ha="center",
-            )
+            axes.text(0.68, 0.2, BELOW, transform=axes.transAxes, color=INK, fontsize=11, ha="center")
     every = sorted({k for _, k in losses})
-    axes.set(ylim=(min(losses.values()) / 1.6, 1), xticks=every)
+    axes.set(ylim=(min(losses.values()) / 1.6, 1), xticks=every, yticks=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1))
     axes.minorticks_off()
     ends.sort()
     low, high = (math.log(limit) for limit in axes.get_ylim())

@@ -2,7 +2,8 @@
 
     python benchmarks/repeated.py [--data ../shared/data] [--runs 10] [--tables 2 3] [--minutes 60]
 
-All tables take hours. So every run is kept as soon as it is done, the first run of each cell comes before the second
+The core is called by itself, because no release shows its clusters: those that are released alike are one class. All
+tables take hours. So every run is kept as soon as it is done, the first run of each cell comes before the second
 of any, and a script that is stopped goes on where it was. benchmarks/reproduce.py reads the file.
 """
 
@@ -16,7 +17,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
+import numpy as np
 from reproduced import Con, loaded
+
+from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.problem import Floats, Groups, Ints, Problem, Tree
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 FILE = Path(__file__).with_suffix(".json")
@@ -51,12 +56,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A run and what came of it: LM, or the entropy diversity as the mean over classes and over rows; CPU seconds."""
+    """A run and what came of it: LM, and the entropy diversity as the mean over clusters, classes and rows; CPU seconds
+    of the clustering, if they were taken."""
 
     cell: Cell
     seed: int
     found: dict[str, float]
-    seconds: float
+    seconds: float | None
 
 
 def cells(tables: list[int]) -> list[Cell]:
@@ -88,36 +94,59 @@ def adult_45222(con: Con, data: Path) -> list[str]:
     return [column for column in con.table("adult").columns if column != "salary_class"]
 
 
-def run(con: Con, quasi: list[str], cell: Cell, seed: int) -> Repeat:
-    """Anonymize as the cell says, in one query, and measure what is released."""
-    options = f"method := 'sequential', ending := '{cell.ending}', seed := {seed}"
-    if cell.table == 2:
-        options += ", cost := 'suppression'"
-    else:
-        options += f", cost := 'wmi', mi_weight := {cell.weight}, sensitive := ['salary_class']"
+def problem_of(con: Con, quasi: list[str], has_codes: bool) -> Problem:
+    """The table as a core sees it: flat trees, and the codes of salary_class if they are asked for."""
+    columns = [con.execute(f'select "{column}" from adult').fetchnumpy()[column].astype(str) for column in quasi]
+    domains, ranks = zip(*(np.unique(column, return_inverse=True) for column in columns), strict=True)
+    salaries = con.execute("select salary_class from adult").fetchnumpy()["salary_class"].astype(str)
+    codes = [np.unique(salaries, return_inverse=True)[1]] if has_codes else []
+    rows, counts = np.unique(np.column_stack([*ranks, *codes]), axis=0, return_counts=True)
+    sensitive = np.ascontiguousarray(rows[:, len(quasi) :]) if has_codes else None
+    trees = tuple(_flat(len(domain)) for domain in domains)
+    return Problem(np.ascontiguousarray(rows[:, : len(quasi)]), counts, trees, np.ones(len(quasi)), sensitive)
+
+
+def _flat(leaves: int) -> Tree:
+    every = np.arange(leaves)
+    return Tree(np.r_[0, every], np.r_[leaves - 1, every], np.r_[1, np.zeros(leaves, dtype=np.int64)])
+
+
+def run(problem: Problem, cell: Cell, seed: int) -> Repeat:
+    """Cluster as the cell says, and measure the clusters."""
+    method = METHODS["sequential"]
+    cost = {"cost": "suppression"} if cell.table == 2 else {"cost": "wmi", "mi_weight": cell.weight}
+    parameters = method.check(cost | {"ending": cell.ending})
     begin = time.process_time()
-    con.execute(
-        f"create or replace table printed as from anon.anonymize('adult', quasi := {quasi}, k := {cell.k}, {options})"
-    )
+    groups = method.cluster(problem, cell.k, np.random.default_rng(seed), lambda *_, **__: None, **parameters)
     seconds = time.process_time() - begin
-    return Repeat(cell, seed, _loss(con, quasi) if cell.table == 2 else _diversity(con, quasi), round(seconds, 1))
+    lo, hi, rows = groups.closure(problem)
+    is_gone = lo != hi
+    found = {"lm": float(is_gone.mean(axis=1) @ rows / rows.sum())}
+    if problem.sensitive is not None:
+        found |= _diversity(problem, groups, np.where(is_gone, -1, lo))
+    return Repeat(cell, seed, {measure: round(value, 4) for measure, value in found.items()}, round(seconds, 1))
 
 
-def _loss(con: Con, quasi: list[str]) -> dict[str, float]:
-    """LM of a table in which a text is kept or suppressed: the share of cells that are suppressed."""
-    stars = " + ".join(f"""("{column}" = '*')::int""" for column in quasi)
-    ((share,),) = con.execute(f"select avg({stars}) / {len(quasi)} from printed").fetchall()
-    return {"lm": round(share, 5)}
+def _diversity(problem: Problem, groups: Groups, labels: Ints) -> dict[str, float]:
+    """The entropy of salary_class in bits: the mean over clusters, over classes, which are clusters that are released
+    alike, and over rows."""
+    assert problem.sensitive is not None
+    held = np.zeros((len(labels), 2))
+    np.add.at(held, (groups.group, problem.sensitive[groups.tuple, 0]), groups.rows)
+    alike = np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
+    classes = np.zeros((alike.max() + 1, 2))
+    np.add.at(classes, alike, held)
+    bits = _entropy(classes)
+    return {
+        "clusters": float(_entropy(held).mean()),
+        "classes": float(bits.mean()),
+        "rows": float(bits @ classes.sum(axis=1) / classes.sum()),
+    }
 
 
-def _diversity(con: Con, quasi: list[str]) -> dict[str, float]:
-    """The entropy of salary_class in bits within a class, as the mean over classes and over rows."""
-    labels = ", ".join(f'"{column}"' for column in quasi)
-    ((by_class, by_row),) = con.execute(
-        "select avg(bits), sum(bits * rows) / sum(rows) from (select entropy(salary_class) as bits, count(*) as rows "
-        f"from printed group by {labels})"
-    ).fetchall()
-    return {"classes": round(by_class, 4), "rows": round(by_row, 4)}
+def _entropy(held: Floats) -> Floats:
+    share = held / held.sum(axis=1, keepdims=True)
+    return np.asarray(-(share * np.log2(np.maximum(share, 1e-300))).sum(axis=1))
 
 
 def missing(runs: list[Repeat], tables: list[int], count: int) -> Iterator[tuple[int, Cell]]:
@@ -140,10 +169,11 @@ def main() -> None:
     asked = parser.parse_args()
     con, runs, begin = loaded(), kept(asked.keep), time.monotonic()
     quasi = adult_45222(con, asked.data)
+    problems = {table: problem_of(con, quasi, has_codes=table == 3) for table in asked.tables}
     for seed, cell in list(missing(runs, asked.tables, asked.runs)):
         if time.monotonic() - begin > 60 * asked.minutes:
             break
-        runs.append(run(con, quasi, cell, seed))
+        runs.append(run(problems[cell.table], cell, seed))
         keep(runs, asked.keep)
         print(runs[-1], file=sys.stderr, flush=True)
 

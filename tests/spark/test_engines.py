@@ -20,6 +20,8 @@ CASES: dict[str, dict[str, Any]] = {
     "every type": {"quasi": ["age", "smoker", "born", "seen", "weight", "fee"], **QUICK},
     "kept columns": PLAIN | ILL | {"keep": ["ward"]},
     "blocks": PLAIN | {"block_size": 100},
+    "blocks without polish": PLAIN | {"block_size": 100, "polish": False},
+    "blocks by another measure": PLAIN | {"block_size": 100, "objective": "lm"},
     "weights": PLAIN | {"weights": {"age": 3, "sex": 0.5}},
     "snapped": {"quasi": ["age", "born", "weight"], "ranges": "snapped", "grid": {"age": 5, "born": "month"}} | QUICK,
     "two columns": {"quasi": ["age", "born", "sex"], "ranges": "columns", **QUICK},
