@@ -27,6 +27,12 @@ ALIKE: dict[str, dict[str, Any]] = {
     "a column of two roles": BASE | {"keep": ["age"]},
     "a model without a column": BASE | {"l": 2},
     "a hierarchy that does not fit": BASE | {"hierarchies": {"sex": {"dates": True}}},
+    "people without a name": BASE | {"quasi": ["sex"], "entity": "age"},
+    "a t that cannot be": BASE | {"sensitive": ["days"], "t": -1},
+    "a weight of nobody": BASE | {"weights": {"ward": 2}},
+    "an effort that there is not": BASE | {"effort": "tall"},
+    "suppression of more than all": BASE | {"max_suppression": 2},
+    "two columns of one name": BASE | {"quasi": ["age", "sex"], "ranges": "columns", "keep": ["age_min"]},
     "a grid without snapped ranges": BASE | {"ranges": "text", "grid": {"age": 5}},
 }
 ONLY_DUCKDB: dict[str, dict[str, Any]] = {
@@ -55,10 +61,20 @@ def test_errors_are_those_of_duckdb(case: str, duck: Any, spark: Any) -> None:
     said = []
     for engine in (duck, spark):
         with pytest.raises(SqlanonError) as found:
-            engine.release(people(200), **ALIKE[case])
+            table = people(200)
+            engine.release(table.append_column("age_min", table["ward"]), **ALIKE[case])
         said.append((type(found.value), str(found.value).split(": see them")[0].rstrip(".")))
     assert said[0] == said[1]
     assert not list(spark.folder.glob("*"))
+
+
+def test_a_source_without_rows_is_refused_as_by_duckdb(duck: Any, spark: Any) -> None:
+    said = []
+    for engine, source in ((duck, people(50).slice(0, 0)), (spark, spark.frame(people(50)).where("false"))):
+        with pytest.raises(SqlanonError) as found:
+            engine.release(source, **BASE)
+        said.append((type(found.value), str(found.value)))
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("option", ONLY_DUCKDB)
