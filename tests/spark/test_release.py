@@ -32,20 +32,45 @@ def rows_of(table: pa.Table) -> Counter[str]:
     return Counter(map(str, table.to_pylist()))
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"keep": ["ward"]},
+        {"l": 2, "entity": "patient", "max_suppression": 0.1},
+        {"sensitive": ["days"], "t": 0.4, "ranges": "columns"},
+    ],
+)
 def test_the_same_seed_gives_the_same_release_whatever_the_partitions(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    more: dict[str, Any], spark: Any, is_sail: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The salt is secret and not the seed's, so that it is held here; order and number of partitions are not."""
     from sqlanon.spark import making
 
+    if not is_sail and "keep" not in more:
+        pytest.skip("only on Sail, to save time")
     monkeypatch.setattr(making.secrets, "token_hex", lambda length: "5a" * length)
     table = people(400)
     shuffled = table.take(pa.array(np.random.default_rng(1).permutation(table.num_rows)))
-    options = PLAIN | {"block_size": 150, "keep": ["ward"]}
+    options = PLAIN | {"block_size": 150} | more
     first = spark.release(spark.frame(table).coalesce(1), **options)
     second = spark.release(spark.frame(shuffled).repartition(7), **options)
     assert rows_of(first.rows) == rows_of(second.rows)
     assert first.rows.to_pylist() == second.rows.to_pylist()  # the order is the salt's, too
+
+
+def test_columns_may_have_the_names_that_are_used_inside(spark: Any) -> None:
+    names = {"begin": "age", "copies": "sex", "rows": "ward", "key1": "illness", "grp": "days", "sqlanon_order": "born"}
+    table = (
+        people(300)
+        .select(list(names.values()))
+        .rename_columns(list(names))
+        .append_column(" a `b` c.d", people()["zip"].slice(0, 300))
+    )
+    options = {"quasi": ["begin", "copies"], "k": 5, "sensitive": ["rows", "key1"], "distinct_l": 1}
+    made = spark.release(table, **options, unsafe_keep=["grp", "sqlanon_order", " a `b` c.d"])
+    assert made.rows.column_names == table.column_names
+    for name in ("rows", "key1", "grp", "sqlanon_order", " a `b` c.d"):
+        assert Counter(made.rows[name].to_pylist()) == Counter(table[name].to_pylist())
 
 
 def test_the_order_of_the_source_is_gone_and_another_one_each_time(spark: Any) -> None:
