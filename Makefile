@@ -26,13 +26,14 @@ types: $(VENV)/.developing
 suite: $(VENV)/.developing
 	$(BIN)/python -m pytest -n auto --dist worksteal  # which leaves files whole as far as it can, with what their tests share
 
-nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables, Spark itself: an hour or two
+nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables, Spark itself and Spark Connect: an hour or two
 	$(BIN)/python tests/robust/kill.py --moments 100
 	$(BIN)/python tests/robust/fuzz.py --cases 20000
 	$(BIN)/python tests/helpers/worlds.py --tables 5000
 	$(PYTHON) -m venv build/spark
-	build/spark/bin/python -m pip install --quiet --editable '.[spark]' pytest 'pandas<3'
+	build/spark/bin/python -m pip install --quiet --editable '.[spark]' 'pyspark[connect]' pytest 'pandas<3'
 	build/spark/bin/python -m pytest tests/spark -p no:cacheprovider
+	SPARK_REMOTE='local[2,3]' build/spark/bin/python -m pytest tests/spark -p no:cacheprovider
 
 docs: $(VENV)/.developing  ## the documentation, as pages that need no network, in build/site
 	$(BIN)/python docs/make_reference.py

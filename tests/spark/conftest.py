@@ -74,7 +74,8 @@ class Sparks:
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
-    """A session of Sail where that is installed, else of Spark on two cores; skipped where neither is."""
+    """A session of Sail where that is installed, else of Spark on two cores, over Spark Connect if SPARK_REMOTE says
+    where; skipped where neither is."""
     if find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install 'sqlanon[spark]'")
     from pyspark.sql import SparkSession
@@ -98,7 +99,10 @@ def session() -> Iterator[Any]:
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
     }
-    builder = SparkSession.builder.master("local[2,3]")  # a task that fails is tried again
+    remote = os.environ.get(
+        "SPARK_REMOTE"
+    )  # such as local[2,3]: pyspark then starts a server; a failed task runs again
+    builder = SparkSession.builder.remote(remote) if remote else SparkSession.builder.master("local[2,3]")
     for setting, value in settings.items():
         builder = builder.config(setting, value)
     found = builder.getOrCreate()

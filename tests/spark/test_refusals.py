@@ -27,6 +27,12 @@ ALIKE: dict[str, dict[str, Any]] = {
     "a column of two roles": BASE | {"keep": ["age"]},
     "a model without a column": BASE | {"l": 2},
     "a hierarchy that does not fit": BASE | {"hierarchies": {"sex": {"dates": True}}},
+    "people without a name": BASE | {"quasi": ["sex"], "entity": "age"},
+    "a t that cannot be": BASE | {"sensitive": ["days"], "t": -1},
+    "a weight of nobody": BASE | {"weights": {"ward": 2}},
+    "an effort that there is not": BASE | {"effort": "tall"},
+    "suppression of more than all": BASE | {"max_suppression": 2},
+    "two columns of one name": BASE | {"quasi": ["age", "sex"], "ranges": "columns", "keep": ["age_min"]},
     "a grid without snapped ranges": BASE | {"ranges": "text", "grid": {"age": 5}},
 }
 ONLY_DUCKDB: dict[str, dict[str, Any]] = {
@@ -53,12 +59,22 @@ ONLY_DUCKDB: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", ALIKE)
 def test_errors_are_those_of_duckdb(case: str, duck: Any, spark: Any) -> None:
     said = []
+    table = people(200).append_column("age_min", people(200)["ward"])
     for engine in (duck, spark):
         with pytest.raises(SqlanonError) as found:
-            engine.release(people(200), **ALIKE[case])
+            engine.release(table, **ALIKE[case])
         said.append((type(found.value), str(found.value).split(": see them")[0].rstrip(".")))
     assert said[0] == said[1]
     assert not list(spark.folder.glob("*"))
+
+
+def test_a_source_without_rows_is_refused_as_by_duckdb(duck: Any, spark: Any) -> None:
+    said = []
+    for engine, source in ((duck, people(50).slice(0, 0)), (spark, spark.frame(people(50)).where("false"))):
+        with pytest.raises(SqlanonError) as found:
+            engine.release(source, **BASE)
+        said.append((type(found.value), str(found.value)))
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("option", ONLY_DUCKDB)
@@ -156,12 +172,26 @@ def test_a_worker_of_another_version_refuses(spark: Any, monkeypatch: pytest.Mon
         spark.make(people(50), **BASE)
 
 
-def test_too_many_values_for_the_driver_are_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_values_for_the_driver_are_refused_and_never_reach_it(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sqlanon.spark import encoding
+    from sqlanon.spark.desk import Desk
 
-    monkeypatch.setattr(encoding, "MOST_VALUES", 20)
-    with pytest.raises(sqlanon.SqlanonError, match=r"Column 'age' has more than 20 different values"):
-        spark.make(people(200), **BASE)
+    met: list[int] = []
+    found = Desk.book
+    monkeypatch.setattr(Desk, "book", lambda desk, one, values: met.append(len(values)) or found(desk, one, values))
+    monkeypatch.setattr(encoding, "MOST_VALUES", 100)
+    with pytest.raises(sqlanon.SqlanonError, match=r"Column 'zip' has more than 100 different values"):
+        spark.make(people(500), **BASE | {"quasi": ["age", "zip"], "hierarchies": {"zip": {"prefix": True}}})
+    assert not met
+    assert not list(spark.folder.glob("*"))
+    with pytest.raises(sqlanon.SqlanonError, match=r"Column 'seen' has more than 100 different values"):
+        spark.make(people(500), **BASE | {"sensitive": ["seen"], "l": 2})
+    monkeypatch.setattr(encoding, "MOST_VALUES", 73)  # 18 to 89, and NULL
+    made = spark.make(people(500), **BASE)
+    assert max(met) == 73
+    made.discard()
 
 
 def test_a_full_disk_is_a_matter_of_resources() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +32,45 @@ def rows_of(table: pa.Table) -> Counter[str]:
     return Counter(map(str, table.to_pylist()))
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"keep": ["ward"]},
+        {"l": 2, "entity": "patient", "max_suppression": 0.1},
+        {"sensitive": ["days"], "t": 0.4, "ranges": "columns"},
+    ],
+)
 def test_the_same_seed_gives_the_same_release_whatever_the_partitions(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    more: dict[str, Any], spark: Any, is_sail: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The salt is secret and not the seed's, so that it is held here; order and number of partitions are not."""
     from sqlanon.spark import making
 
+    if not is_sail and "keep" not in more:
+        pytest.skip("only on Sail, to save time")
     monkeypatch.setattr(making.secrets, "token_hex", lambda length: "5a" * length)
     table = people(400)
     shuffled = table.take(pa.array(np.random.default_rng(1).permutation(table.num_rows)))
-    options = PLAIN | {"block_size": 150, "keep": ["ward"]}
+    options = PLAIN | {"block_size": 150} | more
     first = spark.release(spark.frame(table).coalesce(1), **options)
     second = spark.release(spark.frame(shuffled).repartition(7), **options)
     assert rows_of(first.rows) == rows_of(second.rows)
     assert first.rows.to_pylist() == second.rows.to_pylist()  # the order is the salt's, too
+
+
+def test_columns_may_have_the_names_that_are_used_inside(spark: Any) -> None:
+    names = {"begin": "age", "copies": "sex", "rows": "ward", "key1": "illness", "grp": "days", "sqlanon_order": "born"}
+    table = (
+        people(300)
+        .select(list(names.values()))
+        .rename_columns(list(names))
+        .append_column(" a `b` c.d", people()["zip"].slice(0, 300))
+    )
+    options = {"quasi": ["begin", "copies"], "k": 5, "sensitive": ["rows", "key1"], "distinct_l": 1}
+    made = spark.release(table, **options, unsafe_keep=["grp", "sqlanon_order", " a `b` c.d"])
+    assert made.rows.column_names == table.column_names
+    for name in ("rows", "key1", "grp", "sqlanon_order", " a `b` c.d"):
+        assert Counter(made.rows[name].to_pylist()) == Counter(table[name].to_pylist())
 
 
 def test_the_order_of_the_source_is_gone_and_another_one_each_time(spark: Any) -> None:
@@ -102,6 +128,39 @@ def test_hot_tuples_are_dealt_exactly_once(spark: Any) -> None:
     found = assigning.spread_out(assigning.assign(cells, dealt, encoding, ["c1"], ["p1"], "salt")).toArrow()
     assert Counter(found["p1"].to_pylist()) == {"a": 9_000, "b": 990, "c": 10, "d": 3}
     assert Counter(found["c1"].to_pylist()) == {"x": 9_999, "y": 1, "z": 3}
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+@pytest.mark.parametrize("asked", [{}, {"l": 1.5}, {"l": 1.4, "distinct_l": 2}, {"alpha": 0.8, "entropy_l": 1.5}])
+def test_suppressed_rows_are_released_where_the_core_would(asked: dict[str, Any], is_strict: bool, spark: Any) -> None:
+    """People of all blocks are counted by Spark; the core's own answer sees all of their rows at once."""
+    from sqlanon.spark.suppressing import settled
+    from sqlanon.spark.workers import Book, Task
+    from sqlanon.udfs.after.suppress import may_print_suppressed
+    from sqlanon.udfs.problem import LEFT_OUT, SUPPRESSED, Groups
+    from sqlanon.udfs.request import Request
+
+    book = Book(2, 1.0, place=np.array([0.0, 1.0]))
+    request = Request(5 if asked else 20, ("numbers",), (1.0,), models=asked, is_strict=is_strict, max_suppression=0.5)
+    request = replace(request, sensitive=("illness", "ward"), distances=("equal", "equal"), entity="patient")
+    said: Counter[bool] = Counter()
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(4, 60))
+        drawn = [rng.integers(0, values, size) for values in (2, 3, 2, int(rng.integers(3, 80)))]
+        ids = np.unique(np.column_stack(drawn), axis=0)
+        shares = tuple(np.full(3, 1 / 3) for _ in range(2))
+        task = Task(request, (book,), {"key1": ((1, 2),)}, ("s1", "s2"), "who", shares, ("equal", "equal"))
+        table = pa.table(dict(zip(("key1", "s1", "s2", "who"), ids.T, strict=True)) | {"rows": [1] * len(ids)})
+        problem = task.problem(task.ranks(table), np.ones(len(ids), dtype=np.int64), table)
+        every = np.arange(len(ids))
+        groups = Groups(every, np.full(len(ids), SUPPRESSED), np.ones(len(ids), dtype=np.int64))
+        is_fine = may_print_suppressed(problem, groups, request.k)
+        entries = spark.frame(table.append_column("grp", pa.array([SUPPRESSED] * len(ids))))
+        found = {row["grp"] for row in settled(entries, task).collect()}
+        assert found == {SUPPRESSED if is_fine else LEFT_OUT}
+        said[is_fine] += 1
+    assert len(said) == 2  # else these seeds show one answer only
 
 
 def test_pseudonyms_are_those_of_duckdb(spark: Any, duck: Any) -> None:
@@ -173,37 +232,6 @@ def test_homogeneous_classes_are_warned_of_as_by_duckdb(
     assert ours == theirs  # but for how many: rows that groups share are dealt at random
 
 
-def test_a_worker_that_is_killed_changes_nothing(
-    spark: Any, is_sail: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    if is_sail:
-        pytest.skip("Sail's workers are threads of its server")
-    from sqlanon.spark import making
-
-    monkeypatch.setattr(making.secrets, "token_hex", lambda length: "5a" * length)
-    options = PLAIN | {"block_size": 150, "keep": ["ward"]}
-    expected = spark.release(people(400), **options).rows
-    mark, found = str(tmp_path / "killed"), making.cluster_block
-
-    def dying(*arguments: Any) -> Any:
-        work = found(*arguments)
-
-        def once(table: Any) -> Any:
-            import os
-
-            try:
-                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                return work(table)
-            return os._exit(1)
-
-        return once
-
-    monkeypatch.setattr(making, "cluster_block", dying)
-    assert spark.release(people(400), **options).rows.to_pylist() == expected.to_pylist()
-    assert Path(mark).exists()
-
-
 def test_text_is_compared_by_its_bytes_whatever_the_collation(spark: Any, is_sail: bool) -> None:
     if is_sail:
         pytest.skip("Sail has no collations")
@@ -216,6 +244,10 @@ def test_text_is_compared_by_its_bytes_whatever_the_collation(spark: Any, is_sai
     assert sqlanon.spark.check(folded, ["sex"], k=21).k == 20
     made = spark.release(folded, quasi=["sex", "age"], k=5)
     assert set(made.rows["sex"].to_pylist()) == {"f", "F"}
+    kept = spark.make(folded, quasi=["age"], k=5, keep=["sex"])
+    assert Counter(row["sex"] for row in kept.df.collect()) == {"f": 20, "F": 20}
+    assert kept.df.schema["sex"].dataType == folded.schema["sex"].dataType
+    kept.discard()
 
 
 def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
