@@ -150,7 +150,7 @@ def _loss(column: Column, span: float | None) -> str:
         unit = " years" if re.search(_YEARS, column.name.lower()) else ""
         return f"{column.loss * span:.3g}{unit} wide on average, of {span:.4g} in all"
     steps = [f"{percent(step.share)} {step.name}" for step in column.steps if step.share >= 0.005]
-    return ", ".join(steps[:4]) or percent(column.loss)
+    return ", ".join(steps) or percent(column.loss)
 
 
 def _days(days: float) -> str:

@@ -9,7 +9,9 @@ import pytest
 from asking import Client, said
 
 from sqlanon import samples
+from sqlanon.reporting.columns import Column, Step
 from sqlanon.studio import runs as running
+from sqlanon.studio import telling
 from sqlanon.studio.gate import BusyError, Gate
 from sqlanon.studio.serving import Server
 from sqlanon.studio.state import Studio
@@ -154,3 +156,11 @@ def _write(gate: Gate, order: list[object]) -> None:
 def _read(gate: Gate, order: list[object], wait: float) -> None:
     with gate.reading(wait):
         order.append(wait)
+
+
+def test_the_words_for_a_column_account_for_every_row() -> None:
+    shares = {"as it was": 0.01, "level 1 of 5": 0.15, "level 2 of 5": 0.01, "level 4 of 5": 0.16, "anything (*)": 0.67}
+    steps = tuple(Step(name, place / 4, share) for place, (name, share) in enumerate(shares.items()))
+    said = telling._loss(Column("zip", "zip", 0.77, 0.01, steps, None), None)
+    assert said.endswith("67.0 % anything (*)")
+    assert said.count("%") == len(shares)

@@ -1,12 +1,13 @@
 """What would be lost if something else were asked: a quick clustering of the same tuples for each such question.
 
-Ours. Every question is answered by mondrian with the models repaired, the table as it is among them, so that answers
-compare with each other and not with what a longer search found. Mondrian cuts a column of many values without levels
-(text without a hierarchy) though that keeps nothing of it, at the others' expense: such columns are not cut where the
-table as it is then loses less. A table of more than `TUPLES` tuples is thinned to that many, its
-rows in proportion.
+Ours. Every question is answered by peel with the models repaired, the table as it is among them, so that answers
+compare with each other and not with what a longer search found. Mondrian, which is quicker, answers for tables of
+numbers alone, and where there are more than `PEELED` attributes. It is misled by text without a hierarchy: it cuts that
+first, though nothing is kept of it, at the others' expense. A table of more than `TUPLES` tuples is thinned to that
+many, its rows in proportion.
 
-Time O(d) runs of mondrian for d attributes, each O(E d log E) for E tuples; memory O(E d). Nothing is drawn at random.
+Time O(d) runs of the method for d attributes, on at most `TUPLES` tuples; memory O(E d) for E tuples. Nothing is drawn
+at random.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from sqlanon.udfs.solve import solve_block
 
 TUPLES = 3_000
 """Tuples that are looked at, at most, in a table of up to six attributes; fewer of a wider one."""
+PEELED = 10
+"""Attributes up to which peel is quick enough."""
 SHARES = (0.01, 0.05)
 """The shares of rows that could be suppressed."""
 STEPS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 """The customary k."""
-FLAT = 4
-"""Columns without levels that are left uncut, at most."""
 CELLS = 20
 """The parts of a number's range that stand for its first level."""
 
@@ -48,40 +49,32 @@ class Answer:
 def answers(problem: Problem, request: Request) -> list[Answer]:
     """What each attribute costs the others, and what suppression and a smaller k would save."""
     problem = thinned(problem)
-    plain = replace(request, method="mondrian", parameters={"cuts": "relaxed"}, max_suppression=None, refine=False)
-    width = len(problem.attributes)
-    now, is_cut = _as_it_is(problem, plain)
+    has_tree = any(isinstance(attribute, Tree) for attribute in problem.attributes)
+    method, parameters = ("mondrian", {"cuts": "relaxed"})
+    if has_tree and len(problem.attributes) <= PEELED:
+        method, parameters = "peel", {}
+    plain = replace(request, method=method, parameters=parameters, max_suppression=None, refine=False)
+    now = _Run(problem, plain)
     found = []
+    width = len(problem.attributes)
     for j in range(width if width > 1 else 0):
         others = [i for i in range(width) if i != j]
-        then = _Run(_restricted(problem, others), plain, is_cut[others])
+        then = _Run(_restricted(problem, others), plain)
         found.append(Answer("without", j, None, _mean(now.losses[others], problem.weights[others]), then.total))
     for j in range(width):
         cells = cells_of(problem.attributes[j])
         if cells is not None:
-            then = _Run(_coarsened(problem, j, cells), plain, is_cut, j, cells)
-            found.append(Answer("coarser", j, None, now.total, then.total))
+            found.append(
+                Answer("coarser", j, None, now.total, _Run(_coarsened(problem, j, cells), plain, j, cells).total)
+            )
     for share in SHARES:
         fewer = suppress(problem, now.groups, request.k, share, _quiet)
         found.append(Answer("suppression", None, share, now.total, _total(problem, fewer)))
     lower = max((k for k in STEPS if k < request.k), default=None)
     if lower is not None:
-        then = _Run(problem, replace(plain, k=lower), is_cut)
+        then = _Run(problem, replace(plain, k=lower))
         found.append(Answer("k", None, lower, now.total, then.total))
     return found
-
-
-def _as_it_is(problem: Problem, plain: Request) -> tuple[_Run, Ints]:
-    """The table as it is, and which attributes are cut: all, or all but the flat ones with the most values."""
-    attributes = problem.attributes
-    trees = {j: a for j, a in enumerate(attributes) if isinstance(a, Tree) and a.height == 2 and a.leaves > 2}
-    flat = sorted(trees, key=lambda j: -trees[j].leaves)
-    tried = []
-    for ignored in range(min(len(flat), FLAT, len(attributes) - 1) + 1):
-        is_cut = np.ones(len(attributes), dtype=np.int64)
-        is_cut[flat[:ignored]] = 0
-        tried.append((_Run(problem, plain, is_cut), is_cut))
-    return min(tried, key=lambda each: each[0].total)
 
 
 def thinned(problem: Problem) -> Problem:
@@ -115,28 +108,19 @@ class _Run:
     """A quick clustering, and what each attribute loses in it."""
 
     def __init__(
-        self,
-        problem: Problem,
-        request: Request,
-        is_cut: Ints,
-        coarse: int | None = None,
-        cells: tuple[Ints, Ints] | None = None,
+        self, problem: Problem, request: Request, coarse: int | None = None, cells: tuple[Ints, Ints] | None = None
     ) -> None:
-        self.groups = _clustered(replace(problem, weights=problem.weights * is_cut), request)
+        rng = np.random.default_rng(request.seed)
+        try:
+            self.groups = solve_block(request, problem, rng, _quiet)
+        except DataError:  # too few rows are left, so that all are one group
+            tuples = np.arange(len(problem.counts))
+            self.groups = Groups.collect(tuples, np.zeros_like(tuples), problem.counts)
         lo, hi, rows = self.groups.closure(problem)
         if coarse is not None and cells is not None:
             lo[:, coarse], hi[:, coarse] = cells[0][lo[:, coarse]], cells[1][hi[:, coarse]]
         self.losses = losses(problem, lo, hi, rows)
         self.total = _mean(self.losses, problem.weights)
-
-
-def _clustered(problem: Problem, request: Request) -> Groups:
-    """Groups by the request's method, or one group where too few rows are left for two."""
-    try:
-        return solve_block(request, problem, np.random.default_rng(request.seed), _quiet)
-    except DataError:
-        tuples = np.arange(len(problem.counts))
-        return Groups.collect(tuples, np.zeros_like(tuples), problem.counts)
 
 
 def losses(problem: Problem, lo: Ints, hi: Ints, rows: Ints) -> Floats:
