@@ -11,9 +11,9 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}" if parts else ""
 
 
-def gap(loss: float, bound: float) -> str:
+def gap(loss: float, bound: float, has_models: bool = False) -> str:
     """How near to the best possible a loss is: at the bound, within this many percent of it, or only the bound."""
-    least = f"no release with this k can lose less than {bound:.2%}"
+    least = f"no release with this k{' and these models' if has_models else ''} can lose less than {bound:.2%}"
     if loss <= bound * (1 + 1e-6):
         return f"{least}, and this one does not lose more" if bound > 0 else "nothing is lost"
     return f"{least}; this one is within {100 * (loss / bound - 1):.2g}% of that" if bound > 0 else least
