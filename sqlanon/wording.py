@@ -11,10 +11,10 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}" if parts else ""
 
 
-def gap(loss: float, bound: float) -> str:
+def gap(loss: float, bound: float, has_models: bool = False) -> str:
     """How near to the best possible a loss is, after a semicolon: at the bound, within this many percent of it, or this
     many times it. Nothing where the bound says nothing."""
-    least = f"no release with this k can lose less than {bound:.2%}"
+    least = f"no release with this k{' and these models' if has_models else ''} can lose less than {bound:.2%}"
     if loss <= bound * (1 + 1e-6):
         return f"; {least}, and this one does not lose more" if bound > 0 else "; nothing is lost"
     if bound <= 0 or f"{bound:.2%}" == "0.00%":

@@ -14,6 +14,9 @@ from sqlanon.errors import DataError, option
 from sqlanon.udfs.models import SLACK, Cells, Model
 from sqlanon.udfs.problem import Bools, Floats, Ints, Problem
 
+FINE = 10**9
+"""Rows of a class large enough to have any share."""
+
 
 def holds(most: Floats | Ints, rows: Floats | Ints, l: float) -> Bools:  # noqa: E741
     """Is the most frequent value, `most` of this many rows, rare enough for l?"""
@@ -79,6 +82,36 @@ def best(problem: Problem, model: Model) -> float:
     cells, _ = _cells(problem, model.column, every, everything, problem.counts, _counts_people(problem, model))
     reached = model.reached(cells)
     return float(reached.min() if model.is_floor else reached.max())
+
+
+def band(problem: Problem, column: int) -> tuple[float, float] | None:
+    """If a sensitive column has two values, the least and the greatest share of the second in classes that keep the
+    models, a little more than that; None if it has other than two, or no model counts its rows.
+
+    The shares that a model allows have no gaps, as models are monotone, and the whole table has one of them.
+    """
+    models = [model for model in problem.models if model.column == column and not _counts_people(problem, model)]
+    if not models or column == problem.entity:
+        return None
+    codes = np.flatnonzero(models[0].expected > 0)
+    if len(codes) != 2:
+        return None
+
+    def is_kept(share: int) -> bool:
+        rows = np.array([FINE - share, share])
+        cells = Cells(codes[rows > 0], rows[rows > 0], np.zeros(1, dtype=np.int64))
+        return all(float(model.margin(cells)[0]) >= -SLACK for model in models)
+
+    ends = []
+    for end in (0, FINE):
+        inside, outside = round(FINE * float(models[0].expected[codes[1]])), end
+        if is_kept(outside):
+            inside = outside
+        while abs(inside - outside) > 1:
+            middle = (inside + outside) // 2
+            inside, outside = (middle, outside) if is_kept(middle) else (inside, middle)
+        ends.append(outside / FINE)
+    return max(0.0, ends[0] - 10 * SLACK), min(1.0, ends[1] + 10 * SLACK)
 
 
 def check_legal(problem: Problem) -> None:

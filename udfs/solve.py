@@ -167,7 +167,8 @@ def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, An
     if request.core.is_exact:
         return found
     if proven is None or any(limit is not None for limit in request.limits):  # then it is that of a part of the table
-        proven = certified(problem, request.k, _quiet, _effort(request), request.core.is_homogeneous).bound
+        proof = certified(problem, request.k, _quiet, _effort(request), request.core.is_homogeneous)
+        proven, found["lower_bound_by"] = proof.bound, proof.how
     found["lower_bound"] = proven
     return found
 
@@ -175,10 +176,18 @@ def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, An
 def certified(
     problem: Problem, k: int, progress: Progress, effort: str = "best", is_homogeneous: bool = True
 ) -> Certificate:
-    """Prices that prove how little k can cost. Imported when needed: numba alone takes a quarter of a second."""
+    """Prices that prove how little k, or the models, can cost. Imported when needed: numba alone takes a quarter of a
+    second."""
     from sqlanon.udfs.evaluate.prices import certify
 
-    return certify(problem, k, progress, effort=effort, is_homogeneous=is_homogeneous)
+    proof = certify(problem, k, progress, effort=effort, is_homogeneous=is_homogeneous)
+    if problem.models and is_homogeneous:
+        from sqlanon.udfs.evaluate.transport import transported
+
+        other = transported(problem, effort, progress)
+        if other is not None and other.bound > proof.bound:
+            return other
+    return proof
 
 
 def _effort(request: Request) -> str:

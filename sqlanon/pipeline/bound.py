@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from sqlanon.pipeline.encode import Columns, comma, encoding
 from sqlanon.pipeline.guard import guard_sql
+from sqlanon.pipeline.plan import codes_sql, request_of
 from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import Cte, literal, render, with_ctes
-from sqlanon.udfs.request import Request
 
 
 def plan_bound(reading: Reading, run: str | None = None) -> str:
     """The query: one row with the bound and how it was found."""
-    attributes, columns = reading.attributes, Columns({})
-    request = Request(
-        k=reading.policy.k,
-        kinds=tuple(attribute.kind for attribute in attributes),
-        weights=tuple(attribute.weight for attribute in attributes),
-        run=run,
-    )
+    attributes, columns = reading.attributes, Columns.of(reading)
     ctes = [
         *encoding(reading, columns),
         Cte("guard", guard_sql(reading, columns)),
@@ -25,8 +19,9 @@ def plan_bound(reading: Reading, run: str | None = None) -> str:
             "bounded",
             render(
                 "steps/measure/bounded.sql",
-                request=literal(request.json()),
+                request=literal(request_of(reading, run).json()),
                 ranks=comma(attribute.rank for attribute in attributes),
+                codes=codes_sql(columns),
             ),
             materialized=True,
         ),

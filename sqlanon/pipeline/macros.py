@@ -89,9 +89,10 @@ PLANNED = (
     Planned(
         "lower_bound",
         "sqlanon_lower_bound",
-        "One row: gcp is the least that any k-anonymous release of the source can lose, as far as it can be proven, "
-        "and how says how it was proven.",
-        {"source": None, "quasi": "null", "k": "5", "hierarchies": "null", "weights": "null"},
+        "One row: gcp is the least that any release of the source with this k, and these models of sensitive columns, "
+        "can lose, as far as it can be proven, and how says how it was proven.",
+        {"source": None, "quasi": "null", "k": "5", "hierarchies": "null", "weights": "null", "sensitive": "null"}
+        | dict.fromkeys((*MODELS, "recursive_c", "t_distance", "several"), "null"),
     ),
     Planned(
         "k_map",

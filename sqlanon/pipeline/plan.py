@@ -83,15 +83,19 @@ def plan(
 
 def _clustered_sql(reading: Reading, columns: Columns, run: str | None) -> str:
     policy, attributes = reading.policy, reading.attributes
-    trees = {tree.value: tree.rank for tree in columns.trees}
-    codes = comma(trees.get(column, f"{column}_code") for column in columns.seen)
     return render(
         "steps/cluster/clustered.sql",
         request=literal(request_of(reading, run).json()),
         counted="people" if policy.kind.counts == "people" else "rows",
         ranks=comma(attribute.rank for attribute in attributes),
-        codes=f"cast([{codes}] as bigint[])",
+        codes=codes_sql(columns),
     )
+
+
+def codes_sql(columns: Columns) -> str:
+    """The codes of a tuple's sensitive values, as the core sees them."""
+    trees = {tree.value: tree.rank for tree in columns.trees}
+    return f"cast([{comma(trees.get(column, f'{column}_code') for column in columns.seen)}] as bigint[])"
 
 
 def request_of(reading: Reading, run: str | None = None) -> Request:

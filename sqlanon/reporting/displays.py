@@ -63,7 +63,7 @@ def release_facts(release: Release) -> list[tuple[str, str]]:
             told.append((model, f"{reached:.3g}{asked} in {column}"))
     told.append(("rows", f"{proof.rows:,} in {wording.plural(proof.classes, 'class', 'classes')}"))
     if "gcp" in measured:
-        bound = wording.gap(measured["gcp"], measured["lower_bound"]) if "lower_bound" in measured else ""
+        bound = _gap(release, measured) if "lower_bound" in measured else ""
         told.append(("lost", f"{measured['gcp']:.1%} (GCP){bound}"))
     told.append(("quasi", ", ".join(policy.quasi)))
     roles = ("sensitive", "keep", "unsafe_keep", "pseudonymize")
@@ -96,6 +96,10 @@ def _table(rows: Sequence[tuple[str, str]]) -> str:
     return f'<table style="{TABLE}"><tbody>{cells}</tbody></table>'
 
 
+def _gap(release: Release, measured: Mapping[str, float]) -> str:
+    return wording.gap(measured["gcp"], measured["lower_bound"], bool(release.policy.models))
+
+
 def summary(release: Release) -> str:
     """The proof and the loss in a line."""
     proof, metrics = release.proof, release.metrics()
@@ -107,7 +111,7 @@ def summary(release: Release) -> str:
     if "gcp" not in metrics:
         pass
     elif "lower_bound" in metrics:
-        lost = f"; information loss {metrics['gcp']:.2%} (GCP{wording.gap(metrics['gcp'], metrics['lower_bound'])})"
+        lost = f"; information loss {metrics['gcp']:.2%} (GCP{_gap(release, metrics)})"
     elif release.policy.kind.counts == "people":
         lost = f"; information loss {metrics['gcp']:.1%} (GCP)"
     if lost:

@@ -255,7 +255,8 @@ def _survived(facts: Facts) -> str:
 def _bound_in_words(facts: Facts) -> str:
     said = "Kept is 100% minus the average share of the column's range (or hierarchy) that a released cell spans."
     if facts.loss is not None and facts.lower_bound is not None:
-        said += f" In total {facts.loss:.2%} is lost{wording.gap(facts.loss, facts.lower_bound)}."
+        gap = wording.gap(facts.loss, facts.lower_bound, bool(facts.policy.models))
+        said += f" In total {facts.loss:.2%} is lost{gap}."
     return said
 
 

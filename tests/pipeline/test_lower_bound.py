@@ -46,3 +46,18 @@ def test_k_identical_rows_may_lose_nothing_and_all_different_ones_must_lose(con:
 def test_bad_input_is_explained(con: duckdb.DuckDBPyConnection, call: str, message: str) -> None:
     with pytest.raises(duckdb.Error, match=message):
         con.execute(f"from anon.lower_bound({call})").fetchall()
+
+
+def test_models_of_two_values_cost_more_than_k_and_the_release_says_how_that_was_proven(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    con.execute("create table ends as select range // 10 * 100 as age, range >= 10 as ill from range(20)")
+    bound = "from anon.lower_bound('ends', quasi := ['age'], k := 5"
+    assert con.execute(f"select gcp {bound})").fetchall() == [(0,)]
+    ((gcp, how),) = con.execute(f"{bound}, sensitive := ['ill'], l := 1.5)").fetchall()
+    assert gcp == pytest.approx(1, abs=0.01)
+    assert "unlike sensitive values" in how
+    release = sqlanon.anonymize(con, "ends", ["age"], 5, sensitive=["ill"], l=1.5)
+    assert release.metrics()["lower_bound"] == pytest.approx(1, abs=0.01)
+    assert release.learned["lower_bound_by"] == how
+    assert "with this k and these models" in str(release)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from sqlanon.udfs.legality import are_legal
 from sqlanon.udfs.problem import Floats, Problem
 from sqlanon.udfs.space import costs
 
 
 def least_loss(problem: Problem, k: int, objective: str = "ncp", *, may_suppress: bool = False) -> float:
-    """As a share of the loss of everything. Time O(3^n) for n rows."""
+    """As a share of the loss of everything; groups keep the problem's models. Time O(3^n) for n rows."""
     ranks = np.repeat(problem.ranks, problem.counts, axis=0)
     rows, whole = len(ranks), float(problem.weights.sum())
     sets = np.arange(1 << rows)
@@ -17,6 +18,10 @@ def least_loss(problem: Problem, k: int, objective: str = "ncp", *, may_suppress
     charge = _charges(problem, ranks, members, objective)
     size = members.sum(axis=1)
     cost = np.where(size >= k, charge * size, np.inf)
+    if problem.models:
+        chosen, row = np.nonzero(members)
+        tuples = np.repeat(np.arange(len(problem.counts)), problem.counts)[row]
+        cost[1:][~are_legal(problem, tuples, chosen - 1, np.ones_like(row))] = np.inf
     if may_suppress:
         cost = np.minimum(cost, size * whole)
     cost[0] = 0.0

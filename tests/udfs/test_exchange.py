@@ -10,14 +10,17 @@ import pytest
 from sqlanon.udfs.after.form import form
 from sqlanon.udfs.exchange import strata
 from sqlanon.udfs.exchange.deal import deal
-from sqlanon.udfs.exchange.rules import combinations, margin, rules
+from sqlanon.udfs.exchange.memory import PART
+from sqlanon.udfs.exchange.rules import margin
 from sqlanon.udfs.exchange.run import exchanged
-from sqlanon.udfs.exchange.search import can_search, search
+from sqlanon.udfs.exchange.scope import can_search, combinations
+from sqlanon.udfs.exchange.search import lay, search
 from sqlanon.udfs.legality import are_legal, margins
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, Tree, gcp
 from sqlanon.udfs.space import costs
+from sqlanon.udfs.space.machine import on_memory
 
 PRINTING_CLASSES = [name for name, method in METHODS.items() if method.is_homogeneous and not method.is_exact]
 ASKED = [
@@ -112,17 +115,24 @@ MODELED = [
 every_model = pytest.mark.parametrize("problem", [each for _, each in MODELED], ids=[name for name, _ in MODELED])
 
 
+@on_memory
+def margin_of(m, x, _, rows):
+    """The margin of the group that the first part of a draft holds."""
+    return margin(m, x, m[PART], rows)
+
+
 @every_model
 def test_compiled_rules_say_what_the_models_say(problem):
     rng = np.random.default_rng(0)
     combination = combinations(problem)
-    asked = rules(problem, combination)
-    desk = np.zeros((2, 64), dtype=np.int64)
+    every = np.repeat(np.arange(len(problem.counts)), problem.counts)
+    m, x = lay(problem, every, np.zeros_like(every), 2, 0, "ncp")
     verdicts = set()
     for _ in range(60):
         some = rng.choice(len(problem.counts), size=int(rng.integers(1, 60)))
         held = np.bincount(combination[some], minlength=int(combination.max()) + 1)
-        mine = margin(asked, held, len(some), desk)
+        m[m[PART] : m[PART] + len(held)] = held
+        mine = margin_of(m, x, 0.0, len(some))
         (theirs,) = margins(problem, some, np.zeros_like(some), np.ones_like(some))
         assert (mine >= -1e-9) == (theirs >= -1e-9)
         verdicts.add(mine >= -1e-9)

@@ -85,3 +85,23 @@ def _loss(problem: Problem, ends: list[tuple[int, int]], objective: str) -> floa
             }[objective]
         )
     return total
+
+
+def worst_pair(problem: Problem, is_rare: Bools, least: float, most: float, prices: Floats) -> float:
+    """By how much prices of a transport problem exceed what they may, at the pair or row where they do so most; also if
+    they do not.
+
+    `least` to `most` frequent rows go with a rare one. A rare row that costs w stands for a charge v with
+    w = -max(least v, most v); a frequent one may cost (1 + 1 / most) L + v at most, for every rare row and the box of
+    both.
+    """
+    whole = float(problem.weights.sum())
+    worst = float(prices.max(initial=0.0)) - whole
+    for j in np.flatnonzero(is_rare).tolist():
+        w = float(prices[j])
+        v = -w / most if w <= 0 else -w / least if least > 0 else np.nan
+        for i in np.flatnonzero(~is_rare).tolist():
+            both = np.sort(problem.ranks[[i, j]], axis=0)
+            may = (1 + 1 / most) * _loss(problem, list(zip(*both.tolist(), strict=True)), "ncp") + v
+            worst = max(worst, float(prices[i]) - may) if may == may else np.inf
+    return worst

@@ -8,96 +8,58 @@ a few words combined; where an attribute has more ranks than that, they are look
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from sqlanon.udfs.exchange.machine import compiled
+from sqlanon.udfs.exchange.memory import OWN, RANK, ROWS, SET, SHAPE, SHARE, VALUE, VALUES, WHOLE, WIDTH, WORDS, Memory
 from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.space.costs import Rate, own, rates
+from sqlanon.udfs.space.machine import inner
 
 TABLE, LINE, NODES, COUNTS = range(4)
 """How an attribute's loss is found: in a table of ranges, by the places of its ranks, by the closest common node, or by
 how many rows a range covers."""
-MODE, RANKS, NULL, HEIGHT, ROUGH, LOSSES, PATH, LOWEST, HIGHEST, NODE_LOSS, SETS, BELOW = range(12)
+MODE, RANKS, NULL, HEIGHT, ROUGH, LOSSES, PATH, LOWEST, HIGHEST, NODE_LOSS, SETS, BELOW, KNOWN = range(13)
 """What is known of an attribute: how its loss is found, how many ranks it has, that of NULL or -1, the height of a tree
-or 0, whether it has more ranks than sets of rows, and where in the long arrays it begins: its table or places; the path
-to each leaf, the first and the last leaf of each node and what it loses; its sets, and which of them has the rows below
-each rank."""
+or 0, whether it has more ranks than sets of rows, and where this begins: its table or places; the path to each leaf,
+the first and the last leaf of each node and what it loses; its sets, and which of them has the rows below each rank.
+That many things are known."""
 LOOKED_UP = 1 << 16
 EDGES = 256
 WORD = 64
 
 
-class Ground(NamedTuple):
-    """The rows and their attributes. What belongs to one attribute begins at its place in a long array."""
-
-    ranks: Ints
-    value: Ints
-    """The combination of sensitive values of each row."""
-    share: Floats
-    """How frequent each combination is."""
-    own: Floats
-    """What a row loses in the source, which is not 0 for MI."""
-    scale: float
-    """What a row loses where everything is covered, on average."""
-    whole: Floats
-    """What each attribute loses at most."""
-    shape: Ints
-    reals: Floats
-    ints: Ints
-    bits: Any
-
-
-class Long:
-    """Arrays one after the other."""
-
-    def __init__(self) -> None:
-        self.arrays: list[Any] = []
-        self.length = 0
-
-    def add(self, array: Any) -> int:
-        """Put one more at the end: where it begins."""
-        begin = self.length
-        self.arrays.append(array)
-        self.length += len(array)
-        return begin
-
-
-def ground(problem: Problem, tuples: Ints, combination: Ints, objective: str) -> Ground:
-    """The rows of these tuples."""
+def lay_ground(memory: Memory, problem: Problem, tuples: Ints, combination: Ints, objective: str) -> float:
+    """Put the rows of these tuples into memory: what a row loses at most, more or less."""
     measure, value = rates(problem, objective)
     ranks = problem.ranks[tuples]
-    reals, ints, bits = Long(), Long(), Long()
-    shape = np.zeros((BELOW + 1, len(measure)), np.int64)
+    shape = np.zeros((len(measure), KNOWN), np.int64)
     for j, rate in enumerate(measure):
-        shape[RANKS, j], shape[NULL, j] = rate.ranks, _null(rate)
-        shape[MODE, j], losses = _losses(rate)
-        shape[LOSSES, j] = reals.add(losses)
+        shape[j, RANKS], shape[j, NULL] = rate.ranks, _null(rate)
+        shape[j, MODE], losses = _losses(rate)
+        shape[j, LOSSES] = memory.add(losses)
         if isinstance(rate.attribute, Tree):
             tree = rate.attribute
-            shape[HEIGHT, j], shape[PATH, j] = tree.height, ints.add(tree.path.ravel())
-            shape[LOWEST, j], shape[HIGHEST, j] = ints.add(tree.lo), ints.add(tree.hi)
-            shape[NODE_LOSS, j] = reals.add(rate(tree.lo, tree.hi)[:, 0] + shift(rate))
+            shape[j, HEIGHT], shape[j, PATH] = tree.height, memory.add(tree.path)
+            shape[j, LOWEST], shape[j, HIGHEST] = memory.add(tree.lo), memory.add(tree.hi)
+            shape[j, NODE_LOSS] = memory.add(rate(tree.lo, tree.hi)[:, 0] + shift(rate))
         sets, below = _sets(ranks[:, j], rate.ranks)
-        shape[SETS, j], shape[BELOW, j] = bits.add(sets), ints.add(below)
-        shape[ROUGH, j] = len(sets) <= rate.ranks
+        shape[j, SETS], shape[j, BELOW] = memory.add(sets), memory.add(below)
+        shape[j, ROUGH] = len(sets) <= rate.ranks
     held = np.bincount(combination[tuples], minlength=int(combination.max()) + 1)
     more = sum(map(shift, measure))
     charged = own(problem, measure, value)[tuples] + more
     whole = more + float(sum(rate(np.array(0), np.array(rate.ranks - 1))[0] for rate in measure))
-    return Ground(
-        np.ascontiguousarray(ranks),
-        combination[tuples],
-        held / held.sum(),
-        charged,
-        max(whole - float(charged.mean()), 1e-12),
-        np.array([rate.weight for rate in measure]),
-        shape,
-        np.concatenate(reals.arrays),
-        np.concatenate(ints.arrays),
-        np.concatenate(bits.arrays),
-    )
+    memory.header[[ROWS, WIDTH, VALUES, WORDS]] = len(tuples), len(measure), len(held), -(-len(tuples) // WORD)
+    memory.put(SHAPE, shape)
+    memory.put(RANK, ranks)
+    memory.put(VALUE, combination[tuples])
+    memory.put(SHARE, held / held.sum())
+    memory.put(OWN, charged)
+    memory.put(WHOLE, np.array([rate.weight for rate in measure], dtype=np.float64))
+    memory.room(int(memory.header[WORDS]), SET)
+    return max(whole - float(charged.mean()), 1e-12)
 
 
 def _null(rate: Rate) -> int:
@@ -130,133 +92,186 @@ def _sets(ranks: Ints, size: int) -> tuple[Any, Ints]:
     if size < EDGES:
         edges = np.arange(size + 1)
     else:
-        inner = np.unique(np.quantile(ranks, np.linspace(0, 1, EDGES - 1), method="lower"))
-        edges = np.unique(np.concatenate([[0], inner, [size]]))
+        inner_edges = np.unique(np.quantile(ranks, np.linspace(0, 1, EDGES - 1), method="lower"))
+        edges = np.unique(np.concatenate([[0], inner_edges, [size]]))
     words = -(-len(ranks) // WORD)
     sets = np.zeros((len(edges), words * 8), dtype=np.uint8)
     for number, edge in enumerate(edges.tolist()):
         packed = np.packbits(ranks < edge, bitorder="little")
         sets[number, : len(packed)] = packed
-    return sets.view(np.uint64), np.searchsorted(edges, np.arange(size + 1), side="right") - 1
+    return sets.view(np.int64), np.searchsorted(edges, np.arange(size + 1), side="right") - 1
 
 
-@compiled
-def range_loss(ground, j, lo, hi):
+@inner
+def range_loss(m, x, j, lo, hi):
     """What a range of ranks loses."""
-    mode = ground.shape[MODE, j]
+    at = m[SHAPE] + KNOWN * j
+    mode, begin = m[at + MODE], m[at + LOSSES]
     if mode == TABLE:
-        return ground.reals[ground.shape[LOSSES, j] + lo * ground.shape[RANKS, j] + hi]
+        return x[begin + lo * m[at + RANKS] + hi]
     if mode == NODES:
-        return ground.reals[ground.shape[NODE_LOSS, j] + node_of(ground, j, lo, hi)]
+        return x[m[at + NODE_LOSS] + node_of(m, j, lo, hi)]
     if mode == LINE:
-        begin = ground.shape[LOSSES, j]
-        return min(ground.reals[begin + hi] - ground.reals[begin + lo], ground.whole[j])
-    begin = ground.shape[LOSSES, j]
-    if hi == ground.shape[NULL, j] and lo != hi:
+        return min(x[begin + hi] - x[begin + lo], x[m[WHOLE] + j])
+    if hi == m[at + NULL] and lo != hi:
         lo = 0
-    rows = max(ground.reals[begin + hi + 1] - ground.reals[begin + lo], 1.0)
-    return ground.whole[j] * math.log2(rows)
+    return x[m[WHOLE] + j] * math.log2(max(x[begin + hi + 1] - x[begin + lo], 1.0))
 
 
-@compiled
-def node_of(ground, j, lo, hi):
+@inner
+def node_of(m, j, lo, hi):
     """The closest common node of a range in a tree."""
-    begin, leaves, node = ground.shape[PATH, j], ground.shape[RANKS, j], 0
-    for depth in range(1, ground.shape[HEIGHT, j]):
-        one = ground.ints[begin + depth * leaves + lo]
-        if one != ground.ints[begin + depth * leaves + hi]:
+    at = m[SHAPE] + KNOWN * j
+    begin, leaves, node = m[at + PATH], m[at + RANKS], 0
+    for depth in range(1, m[at + HEIGHT]):
+        one = m[begin + depth * leaves + lo]
+        if one != m[begin + depth * leaves + hi]:
             break
         node = one
     return node
 
 
-@compiled
-def depth_of(ground, j, lo, hi):
+@inner
+def depth_of(m, j, lo, hi):
     """How many steps below the top the closest common node of a range is; of a leaf, that of the leaf."""
-    begin, leaves, found = ground.shape[PATH, j], ground.shape[RANKS, j], 0
-    node = ground.ints[begin + lo]
-    for depth in range(1, ground.shape[HEIGHT, j]):
-        one = ground.ints[begin + depth * leaves + lo]
-        if one != ground.ints[begin + depth * leaves + hi]:
+    at = m[SHAPE] + KNOWN * j
+    begin, leaves, found = m[at + PATH], m[at + RANKS], 0
+    node = m[begin + lo]
+    for depth in range(1, m[at + HEIGHT]):
+        one = m[begin + depth * leaves + lo]
+        if one != m[begin + depth * leaves + hi]:
             break
         if one != node:
             found, node = depth, one
     return found
 
 
-@compiled
-def at_depth(ground, j, rank, depth):
+@inner
+def at_depth(m, j, rank, depth):
     """The range of the node this many steps below the top on the way to a rank."""
-    node = ground.ints[ground.shape[PATH, j] + depth * ground.shape[RANKS, j] + rank]
-    return ground.ints[ground.shape[LOWEST, j] + node], ground.ints[ground.shape[HIGHEST, j] + node]
+    at = m[SHAPE] + KNOWN * j
+    node = m[m[at + PATH] + depth * m[at + RANKS] + rank]
+    return m[m[at + LOWEST] + node], m[m[at + HIGHEST] + node]
 
 
-@compiled
-def box_loss(ground, lo, hi):
+@inner
+def is_tree(m, j):
+    """Has the attribute a hierarchy?"""
+    return m[m[SHAPE] + KNOWN * j + HEIGHT] > 0
+
+
+@inner
+def height(m, j):
+    """The levels of an attribute's tree."""
+    return m[m[SHAPE] + KNOWN * j + HEIGHT]
+
+
+@inner
+def box_loss(m, x, box):
     """What a box loses."""
-    total = 0.0
-    for j in range(len(lo)):
-        total += range_loss(ground, j, lo[j], hi[j])
+    total, width = 0.0, m[WIDTH]
+    for j in range(width):
+        total += range_loss(m, x, j, m[box + j], m[box + width + j])
     return total
 
 
-@compiled
-def with_row(ground, lo, hi, row, limit):
+@inner
+def with_row(m, x, box, row, limit):
     """What a box loses once it covers a row, or something above the limit."""
-    total = 0.0
-    for j in range(len(lo)):
-        rank = ground.ranks[row, j]
-        total += range_loss(ground, j, min(lo[j], rank), max(hi[j], rank))
+    total, width = 0.0, m[WIDTH]
+    for j in range(width):
+        rank = m[m[RANK] + row * width + j]
+        total += range_loss(m, x, j, min(m[box + j], rank), max(m[box + width + j], rank))
         if total > limit:
             return total
     return total
 
 
-@compiled
-def rows_in(ground, lo, hi, start, words, found, most):
-    """Fill `found` with rows of the box, from some word of bits on and around, at most so many: how many."""
-    width, count = ground.bits.shape[1], 0
-    rough = False
-    for j in range(len(lo)):
-        rough |= ground.shape[ROUGH, j] != 0
-    for j in range(len(lo)):
-        below = ground.shape[BELOW, j]
-        top = ground.shape[SETS, j] + ground.ints[below + hi[j] + 1]
-        if ground.shape[ROUGH, j] and ground.ints[below + hi[j] + 1] == ground.ints[below + hi[j]]:
-            top += 1
-        high, low = ground.bits[top], ground.bits[ground.shape[SETS, j] + ground.ints[below + lo[j]]]
-        if j == 0:
-            for word in range(width):
-                words[word] = high[word] & ~low[word]
-        else:
-            for word in range(width):
-                words[word] &= high[word] & ~low[word]
-    for turn in range(width):
-        word = (start + turn) % width
-        left = words[word]
+@inner
+def with_box(m, x, box, other, limit):
+    """What a box loses once it covers another, or something above the limit."""
+    total, width = 0.0, m[WIDTH]
+    for j in range(width):
+        high = max(m[box + width + j], m[other + width + j])
+        total += range_loss(m, x, j, min(m[box + j], m[other + j]), high)
+        if total > limit:
+            return total
+    return total
+
+
+@inner
+def start_box(m, box, row):
+    """Let a box be that of a row."""
+    width = m[WIDTH]
+    for j in range(width):
+        m[box + j] = m[box + width + j] = m[m[RANK] + row * width + j]
+
+
+@inner
+def widen(m, box, row):
+    """Let a box cover a row."""
+    width = m[WIDTH]
+    for j in range(width):
+        rank = m[m[RANK] + row * width + j]
+        if rank < m[box + j]:
+            m[box + j] = rank
+        if rank > m[box + width + j]:
+            m[box + width + j] = rank
+
+
+@inner
+def copy_box(m, box, to):
+    """Copy a box."""
+    for i in range(2 * m[WIDTH]):
+        m[to + i] = m[box + i]
+
+
+@inner
+def is_inside(m, box, row):
+    """Is the row in the box?"""
+    width = m[WIDTH]
+    for j in range(width):
+        rank = m[m[RANK] + row * width + j]
+        if rank < m[box + j] or rank > m[box + width + j]:
+            return False
+    return True
+
+
+@inner
+def rows_in(m, box, start, found, most):
+    """Write the rows of the box to `found`, from some word of bits on and around, at most so many: how many."""
+    width, words, count, is_rough = m[WIDTH], m[WORDS], 0, False
+    into = m[SET]
+    for j in range(width):
+        at = m[SHAPE] + KNOWN * j
+        below = m[at + BELOW]
+        last, first = m[below + m[box + width + j] + 1], m[below + m[box + j]]
+        if m[at + ROUGH]:
+            is_rough = True
+            last += last == m[below + m[box + width + j]]
+        high, low = m[at + SETS] + last * words, m[at + SETS] + first * words
+        for word in range(words):
+            both = m[high + word] & ~m[low + word]
+            m[into + word] = both if j == 0 else m[into + word] & both
+    for turn in range(words):
+        word = start + turn
+        if word >= words:
+            word -= words
+        left = m[into + word]
         while left:
-            lowest = left & (~left + np.uint64(1))
+            lowest = left & -left
             left ^= lowest
-            row = word * WORD + ones(lowest - np.uint64(1))
-            if rough and not is_inside(ground, lo, hi, row):
+            row = word * WORD + ones(np.uint64(lowest) - np.uint64(1))
+            if is_rough and not is_inside(m, box, row):
                 continue
             if count == most:
                 return count
-            found[count] = row
+            m[found + count] = row
             count += 1
     return count
 
 
-@compiled
-def is_inside(ground, lo, hi, row):
-    """Is the row in the box?"""
-    outside = 0
-    for j in range(len(lo)):
-        outside += ground.ranks[row, j] < lo[j] or ground.ranks[row, j] > hi[j]
-    return outside == 0
-
-
-@compiled
+@inner
 def ones(x):
     """How many bits are set."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))

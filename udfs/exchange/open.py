@@ -2,6 +2,8 @@
 
 The box begins at the row and is widened attribute by attribute until a legal group fits into it. Groups that lose rows
 and become illegal are filled again, or dissolved: their rows go to legal groups, each to the one that it widens least.
+Where there are two values, a row of the rarer one goes together with the rows of the other that are nearest to it, as
+many as the models allow or a little less: any group stays legal with such a unit.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -9,48 +11,70 @@ from __future__ import annotations
 
 import numpy as np
 
-from sqlanon.udfs.exchange.ground import HEIGHT, RANKS, at_depth, box_loss, depth_of, range_loss, rows_in, with_row
-from sqlanon.udfs.exchange.machine import compiled, inlined, sort
-from sqlanon.udfs.exchange.rules import margin
-from sqlanon.udfs.exchange.split import SAME, limit
-from sqlanon.udfs.exchange.state import (
+from sqlanon.udfs.exchange.ground import (
+    KNOWN,
+    RANKS,
+    at_depth,
+    box_loss,
+    depth_of,
+    is_tree,
+    range_loss,
+    rows_in,
+    start_box,
+    widen,
+    with_row,
+)
+from sqlanon.udfs.exchange.memory import (
     AFTER,
-    ALIVE,
     CHANGED,
+    FEWEST,
     FOUND,
-    GROUPS,
     HEAD,
-    HI,
-    LO,
-    LOOKED_AT,
+    KEY,
     LOSS,
-    NONE,
+    MINOR,
+    MOST,
     OF,
     ORDER,
+    OWN,
+    PLAN,
+    POOL,
+    REST,
     ROWS,
+    SCALE,
+    SHAPE,
+    SHARE,
     SIDE,
     SIZE,
-    STALE,
-    STAMP,
-    TICK,
+    THERE,
     TOUCHED,
+    VALUE,
+    VALUES,
+    WIDTH,
+    WORDS,
     WORK,
+    K,
+)
+from sqlanon.udfs.exchange.place import room_for_row, room_for_unit
+from sqlanon.udfs.exchange.rules import is_legal, keeps, would_keep
+from sqlanon.udfs.exchange.state import (
+    LOOKED_AT,
+    SAME,
     begin,
     below,
     change,
+    draft,
     finish,
     found,
     has_room,
-    is_legal,
     join,
-    keeps,
     leave,
-    refresh,
+    limit,
+    sort,
     undo,
-    would_keep,
+    uniform,
 )
-from sqlanon.udfs.linked.profiles import uniform
-from sqlanon.udfs.models import SLACK
+from sqlanon.udfs.space.machine import inner
 
 WIDER = 60
 """How often a box may be widened."""
@@ -58,334 +82,347 @@ ROUNDS = 6
 POOLED = 200
 """Rows that may be without a group at a time."""
 NOISE = 0.2
+NEW, GATHERED = 2, 3
+"""The box of the new group, and that of rows that have none."""
 
 
-@compiled
-def openings(ground, rules, k, state, desk, heat, steps):
-    """Try the move some times: what that changed the cost by."""
-    total = 0.0
-    for _ in range(steps):
-        total += _open_group(ground, rules, k, state, desk, heat)
-    return total
-
-
-@inlined
-def _open_group(ground, rules, k, state, desk, heat):
+@inner
+def open_group(m, x, heat):
     """Try the move: what it changed the cost by."""
-    row = _badly_placed(ground, state)
+    row = _badly_placed(m, x)
     if row < 0:
         return 0.0
-    a = state.rows[OF, row]
-    before = state.reals[LOSS, a]
-    inside = _box(ground, rules, k, state, desk, row, before * (0.85 + 0.3 * uniform(state.random)))
+    a = m[m[OF] + row]
+    before = x[m[LOSS] + a]
+    inside = _box(m, x, row, before * (0.85 + 0.3 * uniform(m)))
     if inside == 0:
         return 0.0
-    loss = box_loss(ground, desk.box[0, 2], desk.box[1, 2])
-    chosen = _chosen(ground, rules, k, state, desk, row, inside, loss)
+    loss = box_loss(m, x, draft(m, NEW))
+    chosen = _chosen(m, x, row, inside, loss)
     gain = 0.0
     for i in range(chosen):
-        gain += state.reals[LOSS, state.rows[OF, desk.ints[ROWS, i]]] - loss
-    if chosen == 0 or gain <= 0 or not has_room(state, 20 * (POOLED + chosen)):
+        gain += x[m[LOSS] + m[m[OF] + m[m[POOL] + i]]] - loss
+    if gain <= 0 or not has_room(m, 20 * (POOLED + chosen)):
         return 0.0
-    most = limit(state, heat)
-    begin(state)
-    g = found(state)
+    most = limit(m, heat)
+    begin(m)
+    g = found(m, x)
     for i in range(chosen):
-        leave(ground, state, desk.ints[ROWS, i])
-        join(ground, state, desk.ints[ROWS, i], g)
-    _more(ground, rules, k, state, desk, g, inside, loss)
-    if not _settled(ground, rules, k, state, desk, a, most, before):
-        undo(ground, state)
-        return 0.0
-    cost = change(ground, state)
+        leave(m, x, m[m[POOL] + i])
+        join(m, x, m[m[POOL] + i], g)
+    _more(m, x, g, inside, loss)
+    cost = most + 1.0
+    if _settled(m, x, a, most, before):
+        cost = change(m, x)
     if cost > most or abs(cost) < SAME:
-        undo(ground, state)
+        undo(m, x)
         return 0.0
-    finish(ground, state)
+    finish(m, x)
     return cost
 
 
-@inlined
-def _badly_placed(ground, state):
+@inner
+def _badly_placed(m, x):
     """A row that loses something, or -1."""
     for _ in range(30):
-        row = below(state, state.rows.shape[1])
-        g = state.rows[OF, row]
-        if g >= 0 and state.reals[LOSS, g] - ground.own[row] > SAME:
+        row = below(m, m[ROWS])
+        if x[m[LOSS] + m[m[OF] + row]] - x[m[OWN] + row] > SAME:
             return row
     return -1
 
 
-@inlined
-def _box(ground, rules, k, state, desk, row, most):
-    """Put a box around the row on the desk that a legal group fits into and that loses less than `most`, with its rows
-    and the values that such a group may have: how many rows, or 0."""
-    lo, hi = desk.box[0, 2], desk.box[1, 2]
-    for j in range(len(lo)):
-        lo[j] = hi[j] = ground.ranks[row, j]
-    if uniform(state.random) < 0.33:
-        mate = state.ints[HEAD, state.rows[OF, row]]
-        for _ in range(1 + below(state, 3)):
-            for _ in range(below(state, 8)):
-                mate = (
-                    state.rows[AFTER, mate] if state.rows[AFTER, mate] >= 0 else state.ints[HEAD, state.rows[OF, row]]
-                )
-            if with_row(ground, lo, hi, mate, most) < most:
-                for j in range(len(lo)):
-                    rank = ground.ranks[mate, j]
-                    lo[j], hi[j] = min(lo[j], rank), max(hi[j], rank)
-    for j in range(len(lo)):
-        desk.key[j] = uniform(state.random) * uniform(state.random) + 0.01
-        if ground.shape[HEIGHT, j]:
-            lo[j], hi[j] = at_depth(ground, j, lo[j], depth_of(ground, j, lo[j], hi[j]))
+@inner
+def _box(m, x, row, most):
+    """Draft a box around the row that a legal group fits into and that loses less than `most`, find its rows, and plan
+    the values that such a group may have: how many rows there are, or 0."""
+    width, box, head = m[WIDTH], draft(m, NEW), m[m[HEAD] + m[m[OF] + row]]
+    start_box(m, box, row)
+    if uniform(m) < 0.33:
+        mate = head
+        for _ in range(1 + below(m, 3)):
+            for _ in range(below(m, 8)):
+                mate = m[m[AFTER] + mate] if m[m[AFTER] + mate] >= 0 else head
+            if with_row(m, x, box, mate, most) < most:
+                widen(m, box, mate)
+    for j in range(width):
+        x[m[KEY] + j] = uniform(m) * uniform(m) + 0.01
+        if is_tree(m, j):
+            lo, hi = m[box + j], m[box + width + j]
+            m[box + j], m[box + width + j] = at_depth(m, j, lo, depth_of(m, j, lo, hi))
     for _ in range(WIDER):
-        count = rows_in(ground, lo, hi, below(state, len(desk.words)), desk.words, desk.ints[FOUND], LOOKED_AT)
-        state.numbers[WORK] += len(desk.words) + 2 * count + desk.held.shape[1]
-        if count >= k and _fits(ground, rules, k, desk, count):
+        count = rows_in(m, box, below(m, m[WORDS]), m[FOUND], LOOKED_AT)
+        m[WORK] += m[WORDS] + 2 * count + m[VALUES]
+        if count >= m[K] and _fits(m, x, count):
             return count
-        if not _widened(ground, state, desk) or box_loss(ground, lo, hi) >= most:
+        if not _widened(m, x) or box_loss(m, x, box) >= most:
             return 0
     return 0
 
 
-@inlined
-def _widened(ground, state, desk):
+@inner
+def _widened(m, x):
     """Widen the box by a node or some numbers of one attribute: whether that is possible."""
-    lo, hi = desk.box[0, 2], desk.box[1, 2]
+    width, box = m[WIDTH], draft(m, NEW)
     best, chosen, low, high = np.inf, -1, 0, 0
-    for j in range(len(lo)):
-        if ground.shape[HEIGHT, j] == 0:
-            more = 1 + below(state, 3)
-            left = below(state, more + 1)
-            first, last = max(0, lo[j] - left), min(ground.shape[RANKS, j] - 1, hi[j] + more - left)
-        else:
-            depth = depth_of(ground, j, lo[j], hi[j])
-            first, last = at_depth(ground, j, lo[j], depth)
-            while depth > 0 and first == lo[j] and last == hi[j]:
+    for j in range(width):
+        lo, hi = m[box + j], m[box + width + j]
+        if is_tree(m, j):
+            depth = depth_of(m, j, lo, hi)
+            first, last = at_depth(m, j, lo, depth)
+            while depth > 0 and first == lo and last == hi:
                 depth -= 1
-                first, last = at_depth(ground, j, lo[j], depth)
-        if first == lo[j] and last == hi[j]:
+                first, last = at_depth(m, j, lo, depth)
+        else:
+            more = 1 + below(m, 3)
+            left = below(m, more + 1)
+            first, last = max(0, lo - left), min(m[m[SHAPE] + KNOWN * j + RANKS] - 1, hi + more - left)
+        if first == lo and last == hi:
             continue
-        added = range_loss(ground, j, first, last) - range_loss(ground, j, lo[j], hi[j])
-        score = (added + 0.003 * ground.scale) * (0.2 + uniform(state.random)) / desk.key[j]
+        added = range_loss(m, x, j, first, last) - range_loss(m, x, j, lo, hi)
+        score = (added + 0.003 * x[SCALE]) * (0.2 + uniform(m)) / x[m[KEY] + j]
         if score < best:
             best, chosen, low, high = score, j, first, last
     if chosen < 0:
         return False
-    lo[chosen], hi[chosen] = low, high
+    m[box + chosen], m[box + width + chosen] = low, high
     return True
 
 
-@inlined
-def _fits(ground, rules, k, desk, count):
-    """Can k rows or some more of these be a legal group? If so, desk.held[3] says how many of each value."""
-    there, plan = desk.held[2], desk.held[3]
-    there[:] = 0
+@inner
+def _fits(m, x, count):
+    """Can k rows or some more of those found be a legal group? If so, the plan says how many of each value."""
+    there, plan, total = m[THERE], m[PLAN], 0
+    for value in range(m[VALUES]):
+        m[there + value] = 0
     for i in range(count):
-        there[ground.value[desk.ints[FOUND, i]]] += 1
+        m[there + m[m[VALUE] + m[m[FOUND] + i]]] += 1
     # As the table has them, as far as there are enough,
-    total = 0
-    for value in range(len(there)):
-        plan[value] = min(there[value], int(k * ground.share[value] + 0.5))
-        total += plan[value]
-    if _leveled(rules, k, desk, there, plan, total):
+    for value in range(m[VALUES]):
+        m[plan + value] = min(m[there + value], int(m[K] * x[m[SHARE] + value] + 0.5))
+        total += m[plan + value]
+    if _leveled(m, x, total):
         return True
     # or all as equally frequent as possible.
-    plan[:] = 0
-    return _leveled(rules, k, desk, there, plan, np.int64(0))
+    for value in range(m[VALUES]):
+        m[plan + value] = 0
+    return _leveled(m, x, 0)
 
 
-@compiled
-def _leveled(rules, k, desk, there, plan, total):
+@inner
+def _leveled(m, x, total):
     """Add to the plan where it has least until it has k rows: whether it is legal then."""
-    level = 0
-    while total < k:
+    there, plan, level = m[THERE], m[PLAN], 0
+    while total < m[K] and level < m[K]:
         level += 1
-        for value in range(len(there)):
-            if plan[value] < level and plan[value] < there[value] and total < k:
-                plan[value] += 1
+        for value in range(m[VALUES]):
+            if m[plan + value] < level and m[plan + value] < m[there + value] and total < m[K]:
+                m[plan + value] += 1
                 total += 1
-        if level > k:
-            break
-    return is_legal(rules, k, plan, total, desk)
+    return is_legal(m, x, plan, total)
 
 
-@inlined
-def _chosen(ground, rules, k, state, desk, row, inside, loss):
-    """Put rows on the desk that are to be the new group, those that lose most first, within the plan or as near to it
-    as models require: how many."""
-    a, own = state.rows[OF, row], 0.3 * uniform(state.random) * state.reals[LOSS, state.rows[OF, row]]
+@inner
+def _chosen(m, x, row, inside, loss):
+    """Pool rows that are to be the new group, those that lose most first, within the plan or as near to it as models
+    require: how many."""
+    a, found_, side = m[m[OF] + row], m[FOUND], m[SIDE]
+    own = 0.3 * uniform(m) * x[m[LOSS] + a]
     for i in range(inside):
-        mate = desk.ints[FOUND, i]
-        worth = state.reals[LOSS, state.rows[OF, mate]] + NOISE * max(loss, SAME) * (uniform(state.random) - 0.5)
-        if state.rows[OF, mate] == a:
-            worth += own
-        desk.key[i] = -worth if mate != row else -np.inf
-    sort(desk.ints[ORDER], desk.key, inside)
-    state.numbers[WORK] += 12 * inside
-    held, plan, count = desk.held[2], desk.held[3], 0
-    held[:] = 0
-    desk.ints[SIDE, :inside] = 0
-    is_planned = uniform(state.random) < 0.75
+        mate = m[found_ + i]
+        g = m[m[OF] + mate]
+        worth = x[m[LOSS] + g] + NOISE * max(loss, SAME) * (uniform(m) - 0.5) + (own if g == a else 0.0)
+        x[m[KEY] + i] = -worth if mate != row else -np.inf
+        m[side + i] = 0
+    sort(m, x, inside)
+    m[WORK] += 12 * inside
+    held, plan, count, order = m[THERE], m[PLAN], 0, m[ORDER]
+    for value in range(m[VALUES]):
+        m[held + value] = 0
+    is_planned = uniform(m) < 0.75
     for turn in range(2):
         for place in range(inside):
-            i = desk.ints[ORDER, place]
-            value = ground.value[desk.ints[FOUND, i]]
-            if count < k and desk.ints[SIDE, i] == 0 and (turn == 1 or not is_planned or held[value] < plan[value]):
-                desk.ints[SIDE, i] = 1
-                held[value] += 1
+            i = m[order + place]
+            value = m[m[VALUE] + m[found_ + i]]
+            is_wanted = turn == 1 or not is_planned or m[held + value] < m[plan + value]
+            if count < m[K] and m[side + i] == 0 and is_wanted:
+                m[side + i] = 1
+                m[held + value] += 1
                 count += 1
-    # Exchange rows until the models hold: at the latest when all is as planned.
-    while not is_legal(rules, k, held, count, desk):
-        state.numbers[WORK] += inside + desk.held.shape[1]
-        new, old = -1, -1
-        for place in range(inside):
-            i = desk.ints[ORDER, place]
-            value = ground.value[desk.ints[FOUND, i]]
-            if desk.ints[SIDE, i] == 0 and new < 0 and held[value] < plan[value]:
-                new = i
-            if desk.ints[SIDE, i] == 1 and held[value] > plan[value]:
-                old = i
-        if new < 0:
-            return 0
-        desk.ints[SIDE, new] = 1
-        held[ground.value[desk.ints[FOUND, new]]] += 1
-        if old >= 0:
-            desk.ints[SIDE, old] = 0
-            held[ground.value[desk.ints[FOUND, old]]] -= 1
-        else:
-            count += 1
+    if not _exchanged(m, x, inside, count):
+        return 0
     total = 0
     for place in range(inside):
-        i = desk.ints[ORDER, place]
-        if desk.ints[SIDE, i] == 1:
-            desk.ints[ROWS, total] = desk.ints[FOUND, i]
+        i = m[order + place]
+        if m[side + i]:
+            m[m[POOL] + total] = m[found_ + i]
             total += 1
     return total
 
 
-@inlined
-def _more(ground, rules, k, state, desk, g, inside, loss):
+@inner
+def _exchanged(m, x, inside, count):
+    """Exchange rows until the models hold, at the latest when all is as planned: whether they do."""
+    held, plan, side = m[THERE], m[PLAN], m[SIDE]
+    while not is_legal(m, x, held, count):
+        m[WORK] += inside + m[VALUES]
+        new, old = -1, -1
+        for place in range(inside):
+            i = m[m[ORDER] + place]
+            value = m[m[VALUE] + m[m[FOUND] + i]]
+            if m[side + i] == 0 and new < 0 and m[held + value] < m[plan + value]:
+                new = i
+            if m[side + i] == 1 and m[held + value] > m[plan + value]:
+                old = i
+        if new < 0:
+            return False
+        m[side + new] = 1
+        m[held + m[m[VALUE] + m[m[FOUND] + new]]] += 1
+        if old >= 0:
+            m[side + old] = 0
+            m[held + m[m[VALUE] + m[m[FOUND] + old]]] -= 1
+        else:
+            count += 1
+    return True
+
+
+@inner
+def _more(m, x, g, inside, loss):
     """Let more rows of the box join, up to 2k, where they gain and nothing breaks."""
     for i in range(inside):
-        row = desk.ints[FOUND, i]
-        b, value = state.rows[OF, row], ground.value[row]
-        if state.ints[SIZE, g] >= 2 * k:
+        row = m[m[FOUND] + i]
+        b, value = m[m[OF] + row], m[m[VALUE] + row]
+        if m[m[SIZE] + g] >= 2 * m[K]:
             return
-        if b == g or state.reals[LOSS, b] <= loss:
+        if b == g or x[m[LOSS] + b] <= loss or not would_keep(m, x, g, -1, value):
             continue
-        if not would_keep(rules, k, state, g, NONE, value, desk):
+        if keeps(m, x, b) and not would_keep(m, x, b, value, -1):
             continue
-        if keeps(rules, k, state, b, desk) and not would_keep(rules, k, state, b, value, NONE, desk):
-            continue
-        leave(ground, state, row)
-        join(ground, state, row, g)
+        leave(m, x, row)
+        join(m, x, row, g)
 
 
-@inlined
-def _settled(ground, rules, k, state, desk, a, most, before):
+@inner
+def _settled(m, x, a, most, before):
     """Put all in order: whether every group is legal again and the change costs at most `most`."""
-    bonus, count = 0.5 * before * uniform(state.random), 0
-    if state.ints[SIZE, a] and not keeps(rules, k, state, a, desk):
-        count = _dissolve(ground, state, desk, a, np.int64(0))
+    bonus, count = 0.5 * before * uniform(m), 0
+    if m[m[SIZE] + a] and not keeps(m, x, a):
+        count = _dissolved(m, x, a, 0)
     for _ in range(ROUNDS):
-        cost = change(ground, state)
+        cost = change(m, x)
         if count > POOLED or cost > most:
             return False
-        if not _placed(ground, rules, k, state, desk, count, most, cost, bonus, before):
+        if not _placed(m, x, count, most, cost, bonus, before):
             return False
         count, bonus = 0, 0.0
-        for place in range(state.numbers[CHANGED]):
-            g = state.ints[TOUCHED, place]
-            if state.ints[SIZE, g] and not keeps(rules, k, state, g, desk):
-                count = _dissolve(ground, state, desk, g, count)
+        for place in range(m[CHANGED]):
+            g = m[m[TOUCHED] + place]
+            if m[m[SIZE] + g] and not keeps(m, x, g):
+                count = _dissolved(m, x, g, count)
         if count == 0:
             return True
     return False
 
 
-@compiled
-def _dissolve(ground, state, desk, g, count):
-    """Take all rows of a group out, to the end of those on the desk: how many these are then."""
-    while state.ints[HEAD, g] >= 0 and count <= POOLED:
-        row = state.ints[HEAD, g]
-        leave(ground, state, row)
-        desk.ints[ROWS, count] = row
+@inner
+def _dissolved(m, x, g, count):
+    """Take all rows of a group out, to the end of those that are pooled: how many these are then."""
+    while m[m[HEAD] + g] >= 0 and count <= POOLED:
+        row = m[m[HEAD] + g]
+        leave(m, x, row)
+        m[m[POOL] + count] = row
         count += 1
     return count
 
 
-@inlined
-def _placed(ground, rules, k, state, desk, count, most, cost, bonus, before):
-    """Give each row on the desk a group, rare values first: whether that costs no more than allowed."""
-    held = desk.held[2]
-    held[:] = 0
+@inner
+def _placed(m, x, count, most, cost, bonus, before):
+    """Give each row of the pool a group, rare values first: whether that costs no more than allowed."""
+    if count == 0:
+        return True
+    held = m[THERE]
+    for value in range(m[VALUES]):
+        m[held + value] = 0
+    box = draft(m, GATHERED)
+    start_box(m, box, m[m[POOL]])
     for i in range(count):
-        value = ground.value[desk.ints[ROWS, i]]
-        held[value] += 1
-        desk.key[i] = ground.share[value] + 1e-9 * uniform(state.random)
-    if count >= k and is_legal(rules, k, held, count, desk):
-        _box_of(ground, desk, count)
-        loss = box_loss(ground, desk.box[0, 3], desk.box[1, 3])
-        if loss < 1.3 * before and cost + count * loss <= most:
-            g = found(state)
-            for i in range(count):
-                join(ground, state, desk.ints[ROWS, i], g)
-            return True
-    sort(desk.ints[ORDER], desk.key, count)
+        row = m[m[POOL] + i]
+        widen(m, box, row)
+        m[held + m[m[VALUE] + row]] += 1
+        x[m[KEY] + i] = x[m[SHARE] + m[m[VALUE] + row]] + 1e-9 * uniform(m)
+    loss = box_loss(m, x, box)
+    if loss < 1.3 * before and cost + count * loss <= most and is_legal(m, x, held, count):
+        g = found(m, x)
+        for i in range(count):
+            join(m, x, m[m[POOL] + i], g)
+        return True
+    sort(m, x, count)
     for turn in range(count):
-        row = desk.ints[ROWS, desk.ints[ORDER, turn]]
-        g = _place(ground, rules, k, state, desk, row, most - cost, bonus)
+        m[m[REST] + turn] = m[m[POOL] + m[m[ORDER] + turn]]
+    if m[MOST] and uniform(m) < 0.8:
+        count, cost = _singly(m, x, count, most, cost, bonus, True)
+        count, cost = _in_units(m, x, count, most, cost)
+    count, cost = _singly(m, x, count, most, cost, bonus, False)
+    return count == 0 and cost <= most
+
+
+@inner
+def _singly(m, x, count, most, cost, bonus, is_needed):
+    """Find room for each row of the rest, in groups that need it alone or in any: how many rows are left, and what all
+    costs then."""
+    left, rest = 0, m[REST]
+    for i in range(count):
+        row = m[rest + i]
+        g = -1
+        if cost <= most and (is_needed or left == 0):
+            g, _ = room_for_row(m, x, row, most - cost + SAME, -1, bonus, is_needed)
         if g < 0:
-            return False
-        cost -= state.ints[SIZE, g] * state.reals[LOSS, g]
-        join(ground, state, row, g)
-        cost += state.ints[SIZE, g] * state.reals[LOSS, g]
-        if cost > most:
-            return False
-    return True
-
-
-@inlined
-def _box_of(ground, desk, count):
-    """Put the box of the rows on the desk there, too."""
-    for j in range(desk.box.shape[2]):
-        desk.box[0, 3, j], desk.box[1, 3, j] = ground.ranks[desk.ints[ROWS, 0], j], ground.ranks[desk.ints[ROWS, 0], j]
-        for i in range(1, count):
-            rank = ground.ranks[desk.ints[ROWS, i], j]
-            desk.box[0, 3, j], desk.box[1, 3, j] = min(desk.box[0, 3, j], rank), max(desk.box[1, 3, j], rank)
-
-
-@inlined
-def _place(ground, rules, k, state, desk, row, most, bonus):
-    """The group that a row adds least to and that stays legal, or -1. One that this change made illegal needs rows: it
-    is preferred by the bonus if the row makes it better."""
-    state.numbers[WORK] += state.numbers[GROUPS]
-    best, chosen, value = most + SAME, NONE, ground.value[row]
-    for place in range(state.numbers[GROUPS]):
-        g = state.ints[ALIVE, place]
-        rows = state.ints[SIZE, g]
-        if rows == 0:
+            m[rest + left] = row
+            left += 1
             continue
-        if state.ints[STALE, g]:
-            refresh(ground, state, g)
-        is_new = state.ints[STAMP, g] == state.numbers[TICK]
-        reach = best + bonus if is_new else best
-        if state.reals[LOSS, g] >= reach:
+        cost -= m[m[SIZE] + g] * x[m[LOSS] + g]
+        join(m, x, row, g)
+        cost += m[m[SIZE] + g] * x[m[LOSS] + g]
+    return left, cost
+
+
+@inner
+def _in_units(m, x, count, most, cost):
+    """Find room for rows of the rarer value, each with its share of the others: how many rows are left, and what all
+    costs then."""
+    rest, box = m[REST], draft(m, GATHERED)
+    minor = 0
+    for i in range(count):  # the rare ones to the front
+        row = m[rest + i]
+        if m[m[VALUE] + row] == m[MINOR]:
+            m[rest + i], m[rest + minor] = m[rest + minor], row
+            minor += 1
+    left, end = 0, count
+    for i in range(minor):
+        row, others = m[rest + i], end - minor
+        with_it = min(-(-others // (minor - i)), m[MOST])
+        if with_it < m[FEWEST] or with_it > others or cost > most:
+            m[rest + left] = row
+            left += 1
             continue
-        high = (reach + rows * state.reals[LOSS, g]) / (rows + 1)
-        added = (rows + 1) * with_row(ground, state.box[LO, g], state.box[HI, g], row, high) - rows * state.reals[
-            LOSS, g
-        ]
-        if added >= reach:
-            continue
-        if is_new and not keeps(rules, k, state, g, desk):
-            now = margin(rules, state.held[g], rows, desk.margin)
-            state.held[g, value] += 1
-            then = margin(rules, state.held[g], rows + 1, desk.margin)
-            state.held[g, value] -= 1
-            if then > now or (rows < k and then >= -SLACK):
-                best, chosen = added - bonus, g
-        elif added < best and would_keep(rules, k, state, g, NONE, value, desk):
-            best, chosen = added, g
-    return chosen
+        start_box(m, box, row)
+        for _ in range(with_it):
+            best, chosen = np.inf, minor
+            for place in range(minor, end):
+                loss = with_row(m, x, box, m[rest + place], best)
+                if loss < best:
+                    best, chosen = loss, place
+            end -= 1
+            m[rest + chosen], m[rest + end] = m[rest + end], m[rest + chosen]
+            widen(m, box, m[rest + end])
+        m[WORK] += with_it * (end - minor)
+        g, added = room_for_unit(m, x, box, with_it + 1, most - cost + SAME)
+        if g < 0:
+            return count, most + 1.0
+        join(m, x, row, g)
+        for place in range(end, end + with_it):
+            join(m, x, m[rest + place], g)
+        cost += added
+    for place in range(minor, end):
+        m[rest + left] = m[rest + place]
+        left += 1
+    return left, cost

@@ -10,217 +10,265 @@ recursive l that is not reached, is measured by how much is missing.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from sqlanon.udfs.exchange.machine import compiled, inlined
+from sqlanon.udfs.exchange.memory import (
+    CELLS,
+    FEWEST,
+    HELD,
+    MINOR,
+    MODELS,
+    MOST,
+    RULES,
+    SIZE,
+    VALUES,
+    XLOGX,
+    K,
+    Memory,
+)
+from sqlanon.udfs.legality import band
 from sqlanon.udfs.models import SLACK, Closeness, Delta, EnhancedBeta, Model, OrderedCloseness, RecursiveL
-from sqlanon.udfs.problem import Floats, Ints, Problem
+from sqlanon.udfs.problem import Ints, Problem
+from sqlanon.udfs.space.machine import inner
 
-SHARE, DISTINCT, ENTROPY, RECURSIVE, CLOSE, ORDERED, BASIC, ENHANCED, DELTA = range(9)
-KINDS = {"alpha": SHARE, "l": SHARE, "distinct_l": DISTINCT, "entropy_l": ENTROPY, "basic_beta": BASIC}
-
-
-KIND, CELLS, DIRECT, VALUES, LEVELS = range(5)
-"""Of a model: its kind, how many cells there are, whether every combination is one cell and all are of one context, how
-many values the column has, and the levels of its hierarchy."""
-ASKED, C = range(2)
-CELL, CODE, CONTEXT = range(3)
-"""The cell of each combination; the code and the context of each cell."""
+PORTION, DISTINCT, ENTROPY, RECURSIVE, EQUAL, LEVELED, ORDERED, BASIC, ENHANCED, DELTA = range(10)
+KINDS = {"alpha": PORTION, "l": PORTION, "distinct_l": DISTINCT, "entropy_l": ENTROPY, "basic_beta": BASIC}
+KIND, COUNT, DIRECT, CODES, LEVELS, CELL, CODE, CONTEXT, NODE, ASKED, EXPECTED, NODE_SHARE, TOLD = range(13)
+"""What is told of a model: its kind, how many cells there are, whether every combination is one cell and all are of one
+context, how many values the column has, the levels of its hierarchy, and where this begins: the cell of each
+combination, the code and the context of each cell, the node of each code on each level; what is asked, with c after it;
+the table's share of each code, and of each node. That many things are told."""
 
 
-class Rules(NamedTuple):
-    """What is asked by each model, and how combinations are its cells."""
-
-    ints: Ints
-    reals: Floats
-    cell: Ints
-    """CELL, CODE or CONTEXT × models × combinations or cells"""
-    expected: Floats
-    node: Ints
-    """models × levels × values"""
-    node_share: Floats
-
-
-def combinations(problem: Problem) -> Ints:
-    """The combination of sensitive values of each tuple."""
-    assert problem.sensitive is not None
-    codes = problem.sensitive[:, problem.columns]
-    return np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def rules(problem: Problem, combination: Ints) -> Rules:
-    """The problem's models."""
-    models, count = problem.models, int(combination.max()) + 1
-    values = max(len(model.expected) for model in models)
-    depth = max([len(model.levels) for model in models if isinstance(model, Closeness)], default=0)
-    found = Rules(
-        np.zeros((LEVELS + 1, len(models)), np.int64),
-        np.ones((C + 1, len(models))),
-        np.zeros((3, len(models), max(count, values)), np.int64),
-        np.zeros((len(models), values)),
-        np.zeros((len(models), depth, values), np.int64),
-        np.zeros((len(models), depth, values)),
-    )
-    for i, model in enumerate(models):
-        _fill(problem, combination, model, found, i)
-    return found
-
-
-def _fill(problem: Problem, combination: Ints, model: Model, found: Rules, i: int) -> None:
-    kinds = problem.kinds[model.column]
-    cells, values = len(kinds.code), len(model.expected)
-    found.reals[ASKED, i] = 1 / model.asked if model.name == "l" else model.asked
-    if isinstance(model, RecursiveL):
-        found.reals[C, i] = model.c
-    found.cell[CELL, i, combination] = kinds.of_tuple
-    found.cell[CODE, i, :cells], found.cell[CONTEXT, i, :cells] = kinds.code, kinds.context
+def lay_rules(memory: Memory, problem: Problem, combination: Ints) -> None:
+    """Put the problem's models into memory."""
     count = int(combination.max()) + 1
-    is_same = cells == count and np.array_equal(found.cell[CELL, i, :count], np.arange(count))
-    found.expected[i, :values] = model.expected
-    levels = model.levels if isinstance(model, Closeness) else ()
-    found.ints[:, i] = _kind(model), cells, is_same and kinds.context[-1] == 0, values, len(levels)
-    for level, codes in enumerate(levels):
-        found.node[i, level, : len(codes)] = codes
-        shares = np.bincount(codes, weights=model.expected)
-        found.node_share[i, level, : len(shares)] = shares
+    told = np.array([_told(memory, problem, combination, count, model) for model in problem.models])
+    rows = np.arange(problem.rows + 1, dtype=np.float64)
+    memory.header[MODELS] = len(problem.models)
+    memory.put(RULES, told)
+    memory.put(XLOGX, rows * np.log(np.maximum(rows, 1)))
+    memory.room(2 * max(count, int(told[:, COUNT].max()), int(told[:, CODES].max())), CELLS)
+
+
+def lay_units(memory: Memory, problem: Problem, combination: Ints) -> None:
+    """Say how many rows of the more frequent value may go with one of the rarer, if there are two values."""
+    if int(combination.max()) != 1:
+        return
+    held = np.bincount(combination, problem.counts)
+    bands = [found for column in problem.columns if (found := band(problem, column)) is not None]
+    if not bands:
+        return
+    # Only the column that has two values tells them apart, and a combination has the number of its value there.
+    low, high = (1 - bands[0][1], 1 - bands[0][0]) if held[0] < held[1] else bands[0]
+    few, many = (1 - high) / high, (1 - low) / max(low, 1 / problem.rows)
+    memory.header[[MINOR, FEWEST, MOST]] = int(held[0] >= held[1]), math.ceil(few - SLACK), math.floor(many + SLACK)
+
+
+def _told(memory: Memory, problem: Problem, combination: Ints, count: int, model: Model) -> list[int]:
+    kinds = problem.kinds[model.column]
+    cells = np.zeros(count, dtype=np.int64)
+    cells[combination] = kinds.of_tuple
+    is_same = len(kinds.code) == count and np.array_equal(cells, np.arange(count)) and kinds.context[-1] == 0
+    codes = len(model.expected)
+    levels = np.array(model.levels if isinstance(model, Closeness) else np.zeros((0, codes)), dtype=np.int64)
+    shares = np.array([np.bincount(nodes, model.expected, codes) for nodes in levels], dtype=np.float64)
+    asked = 1 / model.asked if model.name == "l" else model.asked
+    c = model.c if isinstance(model, RecursiveL) else 1.0
+    return [
+        _kind(model),
+        len(kinds.code),
+        int(is_same),
+        codes,
+        len(levels),
+        memory.add(cells),
+        memory.add(kinds.code),
+        memory.add(kinds.context),
+        memory.add(levels),
+        memory.add(np.array([asked, c, math.log(max(asked, SLACK))])),
+        memory.add(np.asarray(model.expected, dtype=np.float64)),
+        memory.add(shares),
+    ]
 
 
 def _kind(model: Model) -> int:
-    for kind, number in ((OrderedCloseness, ORDERED), (Closeness, CLOSE), (RecursiveL, RECURSIVE), (Delta, DELTA)):
+    values = np.arange(len(model.expected))
+    if isinstance(model, Closeness) and len(model.levels) == 1 and np.array_equal(model.levels[0], values):
+        return EQUAL
+    for kind, number in ((OrderedCloseness, ORDERED), (Closeness, LEVELED), (RecursiveL, RECURSIVE), (Delta, DELTA)):
         if isinstance(model, kind):
             return number
     return ENHANCED if isinstance(model, EnhancedBeta) else KINDS[model.name]
 
 
-@compiled
-def margin(rules, held, rows, desk):
-    """By how much a group keeps its models, of all the one that it keeps least; below 0 it breaks one. `held` has the
-    rows of each combination, and `desk` room for as many cells."""
+@inner
+def margin(m, x, held, rows):
+    """By how much a group keeps its models, of all the one that it keeps least; below 0 it breaks one. `held` is where
+    the rows of each combination stand."""
     least = np.inf
     if rows == 0:
         return -np.inf
-    for i in range(rules.ints.shape[1]):
-        cells = rules.ints[CELLS, i]
-        cell_rows = held
-        if not rules.ints[DIRECT, i]:
-            cell_rows = desk[0]
-            for cell in range(cells):
-                cell_rows[cell] = 0
-            for combination in range(len(held)):
-                if held[combination]:
-                    cell_rows[rules.cell[CELL, i, combination]] += held[combination]
-        begin = 0
+    for i in range(m[MODELS]):
+        rule = m[RULES] + TOLD * i
+        cells, is_direct = m[rule + COUNT], m[rule + DIRECT]
+        begin, into = 0, held if is_direct else _in_cells(m, rule, held)
         while begin < cells:
             end, total = cells, rows
-            if not rules.ints[DIRECT, i]:
+            if not is_direct:
                 end, total = begin, 0
-                while end < cells and rules.cell[CONTEXT, i, end] == rules.cell[CONTEXT, i, begin]:
-                    total += cell_rows[end]
+                while end < cells and m[m[rule + CONTEXT] + end] == m[m[rule + CONTEXT] + begin]:
+                    total += m[into + end]
                     end += 1
             if total:
-                least = min(least, _of_class(rules, i, cell_rows, begin, end, total, desk[1]))
+                least = min(least, _of_class(m, x, rule, into, begin, end, total))
             begin = end
     return least
 
 
-@inlined
-def _of_class(rules, i, held, begin, end, rows, desk):
+@inner
+def _in_cells(m, rule, held):
+    """Count the rows of each cell of a model: where they stand."""
+    into = m[CELLS]
+    for cell in range(m[rule + COUNT]):
+        m[into + cell] = 0
+    for combination in range(m[VALUES]):
+        if m[held + combination]:
+            m[into + m[m[rule + CELL] + combination]] += m[held + combination]
+    return into
+
+
+@inner
+def _of_class(m, x, rule, held, begin, end, rows):
     """The margin of one model for the cells of one context."""
-    kind, asked = rules.ints[KIND, i], rules.reals[ASKED, i]
-    if kind == SHARE:
+    kind, asked = m[rule + KIND], x[m[rule + ASKED]]
+    if kind == PORTION:
         most = 0
         for cell in range(begin, end):
-            most = max(most, held[cell])
+            most = max(most, m[held + cell])
         return asked - most / rows
     if kind == DISTINCT:
         distinct = 0
         for cell in range(begin, end):
-            distinct += held[cell] > 0
+            distinct += m[held + cell] > 0
         return distinct - asked
     if kind == ENTROPY:
+        total = x[m[XLOGX] + rows]
+        for cell in range(begin, end):
+            total -= x[m[XLOGX] + m[held + cell]]
+        return asked * (total / rows - x[m[rule + ASKED] + 2])
+    if kind == EQUAL:
         total = 0.0
         for cell in range(begin, end):
-            if held[cell]:
-                total -= held[cell] / rows * math.log(held[cell] / rows)
-        return math.exp(total) - asked
-    if kind == RECURSIVE:
-        return _recursive(held, begin, end, rows, int(asked), rules.reals[C, i], desk)
-    if kind == CLOSE:
-        return asked - _apart(rules, i, held, begin, end, rows, desk)
+            total += max(0.0, m[held + cell] - rows * x[m[rule + EXPECTED] + m[m[rule + CODE] + cell]])
+        return asked - total / rows
+    if kind == LEVELED:
+        return asked - _apart(m, x, rule, held, begin, end, rows)
     if kind == ORDERED:
-        return asked - _moved(rules, i, held, begin, end, rows)
-    return _likeness(rules, i, held, begin, end, rows)
+        return asked - _moved(m, x, rule, held, begin, end, rows)
+    if kind == RECURSIVE:
+        return _recursive(m, x, rule, held, begin, end, rows)
+    return _likeness(m, x, rule, held, begin, end, rows)
 
 
-@inlined
-def _recursive(held, begin, end, rows, l, c, desk):  # noqa: E741
+@inner
+def _recursive(m, x, rule, held, begin, end, rows):
     """By how much the l-th most frequent value and all rarer ones outweigh the first, as a share of the rows."""
+    places, c, left = int(x[m[rule + ASKED]]), x[m[rule + ASKED] + 1], m[CELLS] + m[rule + COUNT]
     for cell in range(begin, end):
-        desk[cell - begin] = held[cell]
+        m[left + cell] = m[held + cell]
     most, rest = 0, rows
-    for turn in range(l):
-        best = 0
-        for cell in range(1, end - begin):
-            if desk[cell] > desk[best]:
+    for turn in range(places):
+        best = begin
+        for cell in range(begin, end):
+            if m[left + cell] > m[left + best]:
                 best = cell
         if turn == 0:
-            most = desk[best]
-        if turn < l - 1:
-            rest -= desk[best]
-            desk[best] = 0
-    is_kept = most < c * rest - SLACK
-    return (c * rest - most) / rows if is_kept else (c * rest - most) / rows - 1e-6
+            most = m[left + best]
+        if turn < places - 1:
+            rest -= m[left + best]
+            m[left + best] = 0
+    over = c * rest - most
+    return over / rows if over > SLACK else over / rows - 1e-6
 
 
-@inlined
-def _apart(rules, i, held, begin, end, rows, desk):
-    """The distance of t where values are apart, or leaves of a hierarchy."""
-    total = 0.0
-    for level in range(rules.ints[LEVELS, i]):
-        for value in range(rules.ints[VALUES, i]):
-            desk[value] = 0
+@inner
+def _apart(m, x, rule, held, begin, end, rows):
+    """The distance of t where values are leaves of a hierarchy."""
+    total, codes, nodes = 0.0, m[rule + CODES], m[CELLS] + m[rule + COUNT]
+    for level in range(m[rule + LEVELS]):
+        for node in range(codes):
+            m[nodes + node] = 0
         for cell in range(begin, end):
-            desk[rules.node[i, level, rules.cell[CODE, i, cell]]] += held[cell]
-        for node in range(rules.ints[VALUES, i]):
-            more = desk[node] / rows - rules.node_share[i, level, node]
-            if more > 0 and desk[node]:
-                total += more
-    return total / max(rules.ints[LEVELS, i], 1)
+            m[nodes + m[m[rule + NODE] + level * codes + m[m[rule + CODE] + cell]]] += m[held + cell]
+        for node in range(codes):
+            total += max(0.0, m[nodes + node] - rows * x[m[rule + NODE_SHARE] + level * codes + node])
+    return total / rows / max(m[rule + LEVELS], 1)
 
 
-@inlined
-def _moved(rules, i, held, begin, end, rows):
+@inner
+def _moved(m, x, rule, held, begin, end, rows):
     """The distance of t where values are in a row."""
     total, mine, table, cell = 0.0, 0.0, 0.0, begin
-    for value in range(rules.ints[VALUES, i]):
-        if cell < end and rules.cell[CODE, i, cell] == value:
-            mine += held[cell] / rows
+    for code in range(m[rule + CODES]):
+        if cell < end and m[m[rule + CODE] + cell] == code:
+            mine += m[held + cell] / rows
             cell += 1
-        table += rules.expected[i, value]
+        table += x[m[rule + EXPECTED] + code]
         total += abs(mine - table)
-    return total / max(rules.ints[VALUES, i] - 1, 1)
+    return total / max(m[rule + CODES] - 1, 1)
 
 
-@inlined
-def _likeness(rules, i, held, begin, end, rows):
+@inner
+def _likeness(m, x, rule, held, begin, end, rows):
     """The margins of beta and delta: how much more or less frequent a value is than in the table."""
-    kind, asked = rules.ints[KIND, i], rules.reals[ASKED, i]
+    kind, asked = m[rule + KIND], x[m[rule + ASKED]]
     gain, excess, factor, lacks = -np.inf, -np.inf, 0.0, 0
-    for value in range(rules.ints[VALUES, i]):
-        lacks += rules.expected[i, value] > 0
+    for code in range(m[rule + CODES]):
+        lacks += x[m[rule + EXPECTED] + code] > 0
     for cell in range(begin, end):
-        if held[cell] == 0:
+        if m[held + cell] == 0:
             continue
         lacks -= 1
-        expected = rules.expected[i, rules.cell[CODE, i, cell]]
-        ratio = held[cell] / rows / expected
+        expected = x[m[rule + EXPECTED] + m[m[rule + CODE] + cell]]
+        ratio = m[held + cell] / rows / expected
         gain = max(gain, ratio - 1)
-        excess = max(excess, ratio - 1 + math.log(expected))
-        factor = max(factor, abs(math.log(ratio)))
+        if kind == ENHANCED:
+            excess = max(excess, ratio - 1 + math.log(expected))
+        if kind == DELTA:
+            factor = max(factor, abs(math.log(ratio)))
     if kind == DELTA:
         return -1.0 - lacks if lacks else asked - factor
     if kind == ENHANCED and excess > SLACK:
         return -excess
     return asked - gain
+
+
+@inner
+def is_legal(m, x, held, rows):
+    """Has a group k rows, and keeps all models?"""
+    return rows >= m[K] and margin(m, x, held, rows) >= -SLACK
+
+
+@inner
+def keeps(m, x, g):
+    """Is this group legal?"""
+    return is_legal(m, x, m[HELD] + g * m[VALUES], m[m[SIZE] + g])
+
+
+@inner
+def would_keep(m, x, g, gone, new):
+    """Is the group legal without a row of one value and with one of another? -1 stands for none."""
+    held, rows = m[HELD] + g * m[VALUES], m[m[SIZE] + g]
+    if gone >= 0:
+        m[held + gone] -= 1
+        rows -= 1
+    if new >= 0:
+        m[held + new] += 1
+        rows += 1
+    found = is_legal(m, x, held, rows)
+    if gone >= 0:
+        m[held + gone] += 1
+    if new >= 0:
+        m[held + new] -= 1
+    return found

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.exchange.deal import deal
+from sqlanon.udfs.exchange.scope import can_search
 from sqlanon.udfs.method import Progress, between
 from sqlanon.udfs.problem import Groups, Problem
 
@@ -16,7 +18,7 @@ SEARCHED = 1_000
 """Rows from which on the search is worth the time that its compilation takes."""
 POLISH = 20
 """Steps of refining."""
-WORK = 10_000
+WORK = 35_000
 """Work for each row where nothing else is asked for."""
 
 
@@ -34,11 +36,12 @@ def exchanged(
 ) -> Groups | None:
     """The groups after the search, or None where it does not know what is asked. Imported when needed: numba alone
     takes longer than many a run."""
-    from sqlanon.udfs.exchange.search import can_search, search
-
     if not can_search(problem, k, objective):
         return None
+    from sqlanon.udfs.exchange.search import search
+
     part = between(progress, 0, 900)
     found = search(problem, groups, k, rng, part, work=work, seconds=seconds, objective=objective, clock=clock)
     found = refine(problem, found, k, rng, between(progress, 900, 1000), steps=POLISH, objective=objective)
-    return deal(problem, found, rng)
+    found = deal(problem, found, rng)
+    return replace(found, report=found.report | {"exchanged": True})

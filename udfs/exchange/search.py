@@ -2,17 +2,14 @@
 
 Ours, on `split`, `shrink` and `open`. Repair can only merge a group with others near it, which often lack the same
 values; exchanges bring a scarce value to where it is needed. A move that costs more is taken with a chance that falls
-as the search cools. Where a model leaves little room, cutting pools anew is what helps most; where it asks for little,
-opening groups is, as it is without models.
+as the search cools.
 
 Time O(s (g d + m (d + v))) for s moves, g groups of m rows, d attributes and v combinations of sensitive values; memory
 O(n (d + e / 8) + g v) for n rows and e ≤ 256 edges of each attribute. Work is counted in looks at a row or group, so
-that the same seed and amount of work give the same groups. The moves are compiled; see machine.py.
+that the same seed and amount of work give the same groups. The moves are compiled; see memory.py.
 
-Decided:
-- A table with more than `COMBINATIONS` combinations of sensitive values, one whose people are counted, and the
-  objective PMI, which is another one for each value, are left to refine.
-- How tight the models are is measured by what a group of 2k random rows keeps: mixes lie between both ends.
+A table with very many combinations of sensitive values, one whose people are counted, and the objective PMI, which is
+another one for each value, are left to refine (scope.py).
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -23,38 +20,37 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sqlanon.udfs import legality
-from sqlanon.udfs.exchange.ground import ground
-from sqlanon.udfs.exchange.machine import compiled
-from sqlanon.udfs.exchange.open import openings
-from sqlanon.udfs.exchange.rules import combinations, rules
-from sqlanon.udfs.exchange.shrink import shrinks
-from sqlanon.udfs.exchange.split import resplits
-from sqlanon.udfs.exchange.state import OF, WORK, begin, empty, finish, found, join
+from sqlanon.udfs.exchange.ground import lay_ground
+from sqlanon.udfs.exchange.memory import ALIVE, GROUPS, OF, RANDOM, ROWS, SCALE, SHRINKS, SPLITS, WORK, K, Memory
+from sqlanon.udfs.exchange.open import open_group
+from sqlanon.udfs.exchange.rules import lay_rules, lay_units
+from sqlanon.udfs.exchange.scope import combinations
+from sqlanon.udfs.exchange.shrink import shrink
+from sqlanon.udfs.exchange.split import resplit
+from sqlanon.udfs.exchange.state import lay_groups, refresh, uniform
 from sqlanon.udfs.method import THOUSANDTHS, Progress
-from sqlanon.udfs.problem import SUPPRESSED, Floats, Groups, Problem
-from sqlanon.udfs.space.costs import PRIVATE
+from sqlanon.udfs.problem import SUPPRESSED, Floats, Groups, Ints, Problem
+from sqlanon.udfs.space.machine import on_memory
 
-COMBINATIONS = 1024
-ROOM = 1 << 25
-"""Groups times combinations, at most."""
 WARM, COLD = 0.1, 0.003
 """The temperature at the beginning and at the end, in units of what a row can lose."""
-LOOSE, TIGHT = np.array([0.1, 0.3, 0.6]), np.array([0.6, 0.2, 0.2])
-"""The shares of re-splitting, shrinking and opening."""
-BATCH = 20
-"""Moves of one kind at a time."""
-BATCHES = 10
-"""And how many such between two reports of progress."""
-MOVES = (resplits, shrinks, openings)
+MIX = (0.6, 0.8)
+"""The share of re-splitting, and that of re-splitting and shrinking; the rest is opening."""
+BATCH = 200
+"""Moves between two reports of progress."""
 
 
-def can_search(problem: Problem, k: int, objective: str) -> bool:
-    """Does the search know what is asked?"""
-    if not problem.models or problem.entity is not None or objective in PRIVATE:
-        return False
-    values = int(combinations(problem).max(initial=0)) + 1
-    return values <= COMBINATIONS and values * (problem.rows // max(k, 1) + 1) <= ROOM
+def lay(problem: Problem, tuples: Ints, group: Ints, k: int, seed: int, objective: str) -> tuple[Ints, Floats]:
+    """The memory of a search for these rows in these groups."""
+    memory, combination = Memory(), combinations(problem)
+    scale = lay_ground(memory, problem, tuples, combination, objective)
+    lay_rules(memory, problem, combination)
+    lay_units(memory, problem, combination)
+    lay_groups(memory, group, combination[tuples], k)
+    memory.header[[K, RANDOM]] = k, seed
+    m, x = memory.arrays()
+    x[[SCALE, SPLITS, SHRINKS]] = scale, *MIX
+    return m, x
 
 
 def search(
@@ -76,25 +72,19 @@ def search(
     ids, group = np.unique(np.repeat(groups.group[kept], groups.rows[kept]), return_inverse=True)
     if not len(ids):
         return groups
-    combination = combinations(problem)
-    table, asked = ground(problem, tuples, combination, objective), rules(problem, combination)
-    state, desk = empty(table, asked, k, len(ids), int(rng.integers(1 << 62)))
-    fill(table, state, group, np.full(len(ids), -1))
-    mix = _mix(problem, k, rng)
+    m, x = lay(problem, tuples, group, k, int(rng.integers(1 << 62)), objective)
+    of = m[m[OF] : m[OF] + m[ROWS]]
     best, cost, total = group, 0.0, 0.0
     while True:
-        spent = 0.0 if work is None else int(state.numbers[WORK]) / max(work, 1)
+        spent = 0.0 if work is None else int(m[WORK]) / max(work, 1)
         if seconds is not None:
             spent = max(spent, (clock() - start) / max(seconds, 1e-9))
         if spent >= 1:
             break
         progress(int(spent * THOUSANDTHS), THOUSANDTHS)
-        heat = table.scale * WARM * (COLD / WARM) ** spent
-        for move in rng.choice(3, size=BATCHES, p=mix):
-            state.numbers[WORK] += BATCH
-            total += MOVES[move](table, asked, k, state, desk, heat, BATCH)
+        total += anneal(m, x, x[SCALE] * WARM * (COLD / WARM) ** spent, BATCH)
         if total < cost - 1e-9:
-            best, cost = state.rows[OF].copy(), total
+            best, cost = of.copy(), total
     progress(THOUSANDTHS, THOUSANDTHS)
     rest = ~kept
     number = np.unique(best, return_inverse=True)[1]
@@ -106,20 +96,19 @@ def search(
     )
 
 
-def _mix(problem: Problem, k: int, rng: np.random.Generator) -> Floats:
-    """The shares of the moves, by how often random rows of the table are a legal group."""
-    of_row = np.repeat(np.arange(len(problem.counts)), problem.counts)
-    tuples = rng.choice(of_row, size=100 * 2 * k)
-    legal = legality.are_legal(problem, tuples, np.repeat(np.arange(100), 2 * k), np.ones_like(tuples))
-    return np.asarray(TIGHT + (LOOSE - TIGHT) * float(legal.mean()))
-
-
-@compiled
-def fill(ground, state, group, numbers):
-    """Put every row into its group."""
-    begin(state)
-    for row in range(len(group)):
-        if numbers[group[row]] < 0:
-            numbers[group[row]] = found(state)
-        join(ground, state, row, numbers[group[row]])
-    finish(ground, state)
+@on_memory
+def anneal(m, x, heat, steps):
+    """Try some moves at one temperature: what they changed the cost by."""
+    for place in range(m[GROUPS]):
+        refresh(m, x, m[m[ALIVE] + place])
+    total = 0.0
+    for _ in range(steps):
+        m[WORK] += 1
+        draw = uniform(m)
+        if draw < x[SPLITS]:
+            total += resplit(m, x, heat)
+        elif draw < x[SHRINKS]:
+            total += shrink(m, x, heat)
+        else:
+            total += open_group(m, x, heat)
+    return total

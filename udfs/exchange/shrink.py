@@ -7,194 +7,186 @@ Where the group can spare it, a row may also just move to the group that it wide
 
 from __future__ import annotations
 
-from sqlanon.udfs.exchange.ground import HEIGHT, at_depth, box_loss, depth_of, is_inside, rows_in, with_row
-from sqlanon.udfs.exchange.machine import compiled, inlined
-from sqlanon.udfs.exchange.split import SAME, limit
-from sqlanon.udfs.exchange.state import (
+from sqlanon.udfs.exchange.ground import (
+    at_depth,
+    box_loss,
+    copy_box,
+    depth_of,
+    height,
+    is_inside,
+    is_tree,
+    rows_in,
+    with_row,
+)
+from sqlanon.udfs.exchange.memory import (
     ADDED,
     AFTER,
-    ALIVE,
     CHANGED,
     FOUND,
-    GROUPS,
     HEAD,
-    HI,
-    LO,
-    LOOKED_AT,
     LOOKS,
     LOSS,
-    NONE,
     OF,
+    OWN,
+    POOL,
+    RANK,
     ROWS,
     SEEN,
     SIZE,
-    STALE,
     TOUCHED,
+    VALUE,
+    WIDTH,
+    WORDS,
     WORK,
+)
+from sqlanon.udfs.exchange.place import room_for_row
+from sqlanon.udfs.exchange.rules import keeps, would_keep
+from sqlanon.udfs.exchange.state import (
+    LOOKED_AT,
+    SAME,
     begin,
     below,
+    box_of,
     change,
+    draft,
     finish,
     has_room,
     join,
-    keeps,
     leave,
+    limit,
     refresh,
     undo,
-    would_keep,
+    uniform,
 )
-from sqlanon.udfs.linked.profiles import uniform
+from sqlanon.udfs.space.machine import inner
 
 OUTSIDE = 12
 """At most this many rows are left outside."""
+NARROW = 2
+"""The narrowed box."""
 
 
-@compiled
-def shrinks(ground, rules, k, state, desk, heat, steps):
-    """Try the move some times: what that changed the cost by."""
-    total = 0.0
-    for _ in range(steps):
-        total += _shrink(ground, rules, k, state, desk, heat)
-    return total
-
-
-@inlined
-def _shrink(ground, rules, k, state, desk, heat):
+@inner
+def shrink(m, x, heat):
     """Try the move: what it changed the cost by."""
-    row = below(state, state.rows.shape[1])
-    a = state.rows[OF, row]
-    if a < 0 or state.reals[LOSS, a] - ground.own[row] <= SAME or not _narrowed(ground, state, desk, row, a):
+    row = below(m, m[ROWS])
+    a = m[m[OF] + row]
+    if x[m[LOSS] + a] - x[m[OWN] + row] <= SAME or not _narrowed(m, row, a):
         return 0.0
-    lo, hi = desk.box[0, 2], desk.box[1, 2]
-    loss = box_loss(ground, lo, hi)
-    if loss >= state.reals[LOSS, a]:
+    box = draft(m, NARROW)
+    loss, size = box_loss(m, x, box), m[m[SIZE] + a]
+    if loss >= x[m[LOSS] + a]:
         return 0.0
-    outside = _outside(ground, state, desk, a)
-    if outside == 0 or outside > OUTSIDE or 2 * outside > state.ints[SIZE, a] + 2 or not has_room(state, 4 * outside):
+    outside = _outside(m, a)
+    if outside == 0 or outside > OUTSIDE or 2 * outside > size + 2 or not has_room(m, 4 * outside):
         return 0.0
-    inside = rows_in(ground, lo, hi, below(state, len(desk.words)), desk.words, desk.ints[FOUND], LOOKED_AT)
-    state.numbers[WORK] += len(desk.words) + inside
-    most = limit(state, heat)
-    begin(state)
-    cost = -state.ints[SIZE, a] * (state.reals[LOSS, a] - loss)
+    inside = rows_in(m, box, below(m, m[WORDS]), m[FOUND], LOOKED_AT)
+    m[WORK] += m[WORDS] + inside
+    most = limit(m, heat)
+    begin(m)
+    cost = -size * (x[m[LOSS] + a] - loss)
     for i in range(outside):
-        added = _traded(ground, rules, k, state, desk, a, desk.ints[ROWS, i], inside, loss, most - cost)
-        cost += added
+        cost += _traded(m, x, a, m[m[POOL] + i], inside, loss, most - cost)
         if cost > most:
-            undo(ground, state)
+            undo(m, x)
             return 0.0
-    gain = change(ground, state)
+    gain = change(m, x)
     is_fine = gain <= most and abs(gain) > SAME
-    for place in range(state.numbers[CHANGED]):
-        is_fine = is_fine and keeps(rules, k, state, state.ints[TOUCHED, place], desk)
+    for place in range(m[CHANGED]):
+        is_fine = is_fine and keeps(m, x, m[m[TOUCHED] + place])
     if not is_fine:
-        undo(ground, state)
+        undo(m, x)
         return 0.0
-    finish(ground, state)
+    finish(m, x)
     return gain
 
 
-@inlined
-def _narrowed(ground, state, desk, row, a):
-    """Put the group's box on the desk, one or two attributes of it narrowed towards the row: whether that is
-    possible."""
-    lo, hi = desk.box[0, 2], desk.box[1, 2]
-    for j in range(len(lo)):
-        lo[j], hi[j] = state.box[LO, a, j], state.box[HI, a, j]
-    for _ in range(1 + (uniform(state.random) < 0.3)):
+@inner
+def _narrowed(m, row, a):
+    """Draft the group's box with one or two attributes narrowed towards the row: whether that is possible."""
+    width, box = m[WIDTH], draft(m, NARROW)
+    copy_box(m, box_of(m, a), box)
+    for _ in range(1 + (uniform(m) < 0.3)):
         wide = 0
-        for j in range(len(lo)):
-            wide += lo[j] < hi[j]
+        for j in range(width):
+            wide += m[box + j] < m[box + width + j]
         if wide == 0:
             return False
-        chosen, j = below(state, wide), -1
+        chosen, j = below(m, wide), -1
         while chosen >= 0:
             j += 1
-            chosen -= lo[j] < hi[j]
-        rank = ground.ranks[row, j]
-        if ground.shape[HEIGHT, j] == 0:
-            less = 1 + below(state, max(1, (hi[j] - lo[j]) // 2))
-            left = below(state, less + 1)
-            lo[j], hi[j] = min(rank, lo[j] + left), max(rank, hi[j] - (less - left))
+            chosen -= m[box + j] < m[box + width + j]
+        rank, lo, hi = m[m[RANK] + row * width + j], m[box + j], m[box + width + j]
+        if not is_tree(m, j):
+            less = 1 + below(m, max(1, (hi - lo) // 2))
+            left = below(m, less + 1)
+            m[box + j], m[box + width + j] = min(rank, lo + left), max(rank, hi - (less - left))
             continue
-        top = depth_of(ground, j, lo[j], hi[j])
-        if top + 1 >= ground.shape[HEIGHT, j]:
+        top = depth_of(m, j, lo, hi)
+        if top + 1 >= height(m, j):
             return False
-        depth = ground.shape[HEIGHT, j] - 1
-        while depth > top + 1 and uniform(state.random) < 0.8:
+        depth = height(m, j) - 1
+        while depth > top + 1 and uniform(m) < 0.8:
             depth -= 1
-        first, last = at_depth(ground, j, rank, depth)
-        lo[j], hi[j] = max(lo[j], first), min(hi[j], last)
+        first, last = at_depth(m, j, rank, depth)
+        m[box + j], m[box + width + j] = max(lo, first), min(hi, last)
     return True
 
 
-@inlined
-def _outside(ground, state, desk, a):
-    """Put the group's rows that are not in the box on the desk: how many, at most one more than may be."""
-    count, row = 0, state.ints[HEAD, a]
+@inner
+def _outside(m, a):
+    """Pool the group's rows that are not in the box: how many, at most one more than may be."""
+    count, row = 0, m[m[HEAD] + a]
     while row >= 0 and count <= OUTSIDE:
-        if not is_inside(ground, desk.box[0, 2], desk.box[1, 2], row):
-            desk.ints[ROWS, count] = row
+        if not is_inside(m, draft(m, NARROW), row):
+            m[m[POOL] + count] = row
             count += 1
-        row = state.rows[AFTER, row]
+        row = m[m[AFTER] + row]
     return count
 
 
-@inlined
-def _traded(ground, rules, k, state, desk, a, row, inside, loss, most):
+@inner
+def _traded(m, x, a, row, inside, loss, most):
     """Trade a row of the group with one inside the box, or move it: what that costs; above `most` nothing was done."""
-    state.numbers[LOOKS] += 1
-    state.numbers[WORK] += inside + state.numbers[GROUPS]
-    tick, value = state.numbers[LOOKS], ground.value[row]
-    best, other = most, NONE
+    best, other = _trade(m, x, a, row, inside, most)
+    if would_keep(m, x, a, m[m[VALUE] + row], -1):
+        leave(m, x, row)
+        goal, cost = room_for_row(m, x, row, best + loss, a, 0.0, False)
+        if goal >= 0:
+            join(m, x, row, goal)
+            return cost - loss
+        join(m, x, row, a)
+    if other < 0:
+        return most + 1.0
+    b = m[m[OF] + other]
+    leave(m, x, row)
+    leave(m, x, other)
+    join(m, x, row, b)
+    join(m, x, other, a)
+    return best
+
+
+@inner
+def _trade(m, x, a, row, inside, most):
+    """What the cheapest trade costs, and the row to trade with, or -1."""
+    m[LOOKS] += 1
+    m[WORK] += inside
+    best, other, value = most, -1, m[m[VALUE] + row]
     for i in range(inside):
-        mate = desk.ints[FOUND, i]
-        b = state.rows[OF, mate]
+        mate = m[m[FOUND] + i]
+        b = m[m[OF] + mate]
         if b == a or b < 0:
             continue
-        if state.ints[SEEN, b] != tick:
-            state.ints[SEEN, b] = tick
-            if state.ints[STALE, b]:
-                refresh(ground, state, b)
-            high = state.reals[LOSS, b] + (best + SAME) / state.ints[SIZE, b]
-            state.reals[ADDED, b] = state.ints[SIZE, b] * (
-                with_row(ground, state.box[LO, b], state.box[HI, b], row, high) - state.reals[LOSS, b]
-            )
-        if state.reals[ADDED, b] >= best:
+        if m[m[SEEN] + b] != m[LOOKS]:
+            m[m[SEEN] + b] = m[LOOKS]
+            refresh(m, x, b)
+            now, size = x[m[LOSS] + b], m[m[SIZE] + b]
+            x[m[ADDED] + b] = size * (with_row(m, x, box_of(m, b), row, now + (best + SAME) / size) - now)
+        if x[m[ADDED] + b] >= best:
             continue
-        theirs = ground.value[mate]
-        if theirs == value or (
-            would_keep(rules, k, state, b, theirs, value, desk) and would_keep(rules, k, state, a, value, theirs, desk)
-        ):
-            best, other = state.reals[ADDED, b], mate
+        theirs = m[m[VALUE] + mate]
+        if theirs == value or (would_keep(m, x, b, theirs, value) and would_keep(m, x, a, value, theirs)):
+            best, other = x[m[ADDED] + b], mate
             if best <= 0:
                 break
-    goal = NONE
-    if would_keep(rules, k, state, a, value, NONE, desk):
-        for place in range(state.numbers[GROUPS]):
-            b = state.ints[ALIVE, place]
-            if b == a or state.reals[LOSS, b] - loss >= best:
-                continue
-            if state.ints[STALE, b]:
-                refresh(ground, state, b)
-            rows = state.ints[SIZE, b]
-            high = (best + loss + rows * state.reals[LOSS, b]) / (rows + 1)
-            added = (
-                (rows + 1) * with_row(ground, state.box[LO, b], state.box[HI, b], row, high)
-                - rows * state.reals[LOSS, b]
-                - loss
-            )
-            if added < best and would_keep(rules, k, state, b, NONE, value, desk):
-                best, goal = added, b
-    if goal >= 0:
-        leave(ground, state, row)
-        join(ground, state, row, goal)
-    elif other >= 0:
-        b = state.rows[OF, other]
-        leave(ground, state, row)
-        leave(ground, state, other)
-        join(ground, state, row, b)
-        join(ground, state, other, a)
-    else:
-        return most + 1.0
-    return best
+    return best, other

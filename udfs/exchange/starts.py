@@ -12,7 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from sqlanon.udfs.after.form import form
+from sqlanon.udfs.after.repair import repair, spread
 from sqlanon.udfs.exchange import strata
+from sqlanon.udfs.legality import are_legal
 from sqlanon.udfs.method import Method, Progress
 from sqlanon.udfs.methods import (
     agglomerative,
@@ -26,18 +28,22 @@ from sqlanon.udfs.methods import (
     mdav,
     mondrian,
     oka,
+    peel,
     sequential,
     topdown,
 )
 from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.space.costs import COSTS, PRIVATE
 
-LARGE = 200_000
 MIDDLE = 3_000
 SMALL = 1_000
 """Tuples up to which some methods are tried."""
-CHEAP: tuple[Method, ...] = (bisecting.METHOD,)
-LONGER: tuple[Method, ...] = (sequential.METHOD, hilbert.METHOD, agglomerative.METHOD)
+COARSE = 1_000
+"""Rows from which on a stratum is cut."""
+STEPS = 10_000
+"""Steps of a blind peel."""
+MOSTLY = 0.5
+LONGER: tuple[Method, ...] = (bisecting.METHOD, sequential.METHOD, hilbert.METHOD, agglomerative.METHOD)
 MANY: tuple[Method, ...] = (
     kaca.METHOD,
     kacpc.METHOD,
@@ -51,11 +57,21 @@ MANY: tuple[Method, ...] = (
 )
 
 
+def rough(problem: Problem, k: int, rng: np.random.Generator, progress: Progress, objective: str) -> list[Groups]:
+    """A start for tables where others take longer than what they gain: strata that are cut no further than to some
+    hundred rows; and groups that are blind to the models, if these ask for so little that most of them keep them."""
+    found = [strata.cluster(problem, k, rng, progress, objective, least=COARSE)]
+    merged, place = problem.merged()
+    blind = spread(peel.cluster(merged, k, rng, progress, steps=STEPS), place, problem.counts, rng)
+    if are_legal(problem, blind.tuple, blind.group, blind.rows).mean() >= MOSTLY:
+        found.append(repair(problem, blind, progress))
+    return [replace(groups, report={}) for groups in found]
+
+
 def starts(problem: Problem, k: int, rng: np.random.Generator, progress: Progress, objective: str) -> list[Groups]:
     """What the methods make that a table of this size can afford: groups that keep all models."""
     tuples = len(problem.counts)
     methods = [
-        *(CHEAP if tuples <= LARGE else ()),
         *(LONGER if tuples <= MIDDLE else ()),
         *(MANY if tuples <= SMALL else ()),
     ]

@@ -7,300 +7,322 @@ after a row at its edge has left. `begin` opens a change, `change` says what it 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
 
 import numpy as np
 
-from sqlanon.udfs.exchange.ground import Ground, box_loss
-from sqlanon.udfs.exchange.machine import compiled, inlined
-from sqlanon.udfs.exchange.rules import Rules, margin
-from sqlanon.udfs.linked.profiles import uniform
-from sqlanon.udfs.models import SLACK
-from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.exchange.ground import box_loss, copy_box, start_box, widen
+from sqlanon.udfs.exchange.memory import (
+    ADDED,
+    AFTER,
+    ALIVE,
+    BEFORE,
+    BEST,
+    BOX,
+    CHANGED,
+    DRAFT,
+    FOUND,
+    FREE,
+    GOOD,
+    GROUPS,
+    HEAD,
+    HELD,
+    KEY,
+    LOG,
+    LOG_FROM,
+    LOGGED,
+    LOSS,
+    OF,
+    OLD_BOX,
+    OLD_LOSS,
+    OLD_SIZE,
+    OLD_STALE,
+    ORDER,
+    PART,
+    PARTS,
+    PLAN,
+    POOL,
+    RANDOM,
+    RANK,
+    REST,
+    ROOM,
+    ROWS,
+    SEEN,
+    SIDE,
+    SIZE,
+    SPARES,
+    STALE,
+    STAMP,
+    THERE,
+    TICK,
+    TOUCHED,
+    VALUE,
+    VALUES,
+    WHERE,
+    WIDTH,
+    Memory,
+)
+from sqlanon.udfs.problem import Ints
+from sqlanon.udfs.space.machine import GOLDEN, drawn, inner
 
-OF, AFTER, BEFORE = range(3)
-"""Of a row: its group, -1 while it is under way, and its neighbors in the chain."""
-HEAD, SIZE, STALE, STAMP, SEEN, WHERE, ALIVE, FREE, TOUCHED, OLD_SIZE, OLD_STALE = range(11)
-"""Of a group: its first row, how many rows it has, whether its box must be found again, the change that touched it
-last, when it was last looked at, and its place among those alive. By place: the groups that are alive, those that are
-free, and those that the change has touched with what they were."""
-LO, HI, OLD_LO, OLD_HI = range(4)
-LOSS, OLD_LOSS, ADDED = range(3)
-GROUPS, SPARES, TICK, CHANGED, LOGGED, LOOKS, WORK = range(7)
-"""How many groups are alive and free, the number of the change, how many groups it has touched, how many steps are
-logged, how often groups were looked at, and the work that was done, about 10 ns each."""
-GOOD, SIZES = 4, 5
-"""Which values are good to move, and the sizes of two parts."""
-ROWS, FOUND, SIDE, BEST, ORDER = range(5)
-FAR = 1 << 30
-NONE = np.int64(-1)
-"""No row, no group, no value. Not a plain -1, for which functions would be compiled once more."""
 SPARE = 64
 """Groups beyond those that fit, while rows are under way."""
 LOOKED_AT = 1000
 """Rows of a box that are looked at."""
+SAME = 1e-9
+STEP = np.int64(np.uint64(GOLDEN).astype(np.int64))
 
 
-class State(NamedTuple):
-    """The groups, and the rows in them. Few arrays, as each makes the compiler slower."""
-
-    rows: Ints
-    ints: Ints
-    reals: Floats
-    box: Ints
-    """The smallest and largest rank of each group and attribute, and what they were."""
-    held: Ints
-    """The rows of each combination of sensitive values: groups × combinations."""
-    log: Ints
-    """The rows that have moved, and from where."""
-    numbers: Ints
-    random: Any
-
-
-class Desk(NamedTuple):
-    """Room to work in."""
-
-    margin: Ints
-    ints: Ints
-    key: Floats
-    held: Ints
-    """Rows of each combination: of two parts, of what is there and of what is planned."""
-    box: Ints
-    words: Any
-
-
-def empty(ground: Ground, rules: Rules, k: int, groups: int, seed: int) -> tuple[State, Desk]:
-    """No groups yet, and room for all that may be."""
-    rows, width = ground.ranks.shape
+def lay_groups(memory: Memory, group: Ints, value: Ints, k: int) -> None:
+    """Put the rows into groups 0, 1, 2, ... as numbered, with room for all that there may be. What they lose is not
+    known yet."""
+    header = memory.header
+    rows, width, values, groups = int(header[ROWS]), int(header[WIDTH]), int(header[VALUES]), int(group.max()) + 1
     most = max(groups, rows // max(k, 1)) + SPARE
-    values = len(ground.share)
-    state = State(
-        np.full((3, rows), -1),
-        np.full((OLD_STALE + 1, most), -1),
-        np.zeros((3, most)),
-        np.zeros((4, most, width), np.int64),
-        np.zeros((most, values), np.int64),
-        np.zeros((2, 4 * rows + 10_000), np.int64),
-        np.zeros(WORK + 1, np.int64),
-        np.array([seed | 1], np.uint64),
-    )
-    state.ints[[SIZE, STALE]] = 0
-    state.ints[FREE] = np.arange(most)[::-1]
-    state.numbers[SPARES] = most
-    desk = Desk(
-        np.zeros((2, max(rules.cell.shape[2], values)), np.int64),
-        np.zeros((5, max(rows, 2)), np.int64),
-        np.zeros(max(rows, width)),
-        np.zeros((6, max(values, 2)), np.int64),
-        np.zeros((2, 4, width), np.int64),
-        np.zeros(ground.bits.shape[1], np.uint64),
-    )
-    return state, desk
+    order = np.argsort(group, kind="stable")
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    last = np.append(first[1:], rows) - 1
+    after, before, head, size = np.full(rows, -1), np.full(rows, -1), np.full(most, -1), np.zeros(most, dtype=np.int64)
+    after[order[:-1]], before[order[1:]] = order[1:], order[:-1]
+    after[order[last]], before[order[first]] = -1, -1
+    head[:groups], size[:groups] = order[first], last - first + 1
+    every = np.arange(most)
+    for name, array in ((OF, group), (AFTER, after), (BEFORE, before), (HEAD, head), (SIZE, size)):
+        memory.put(name, array)
+    memory.put(STALE, (every < groups).astype(np.int64))
+    memory.put(WHERE, np.where(every < groups, every, -1))
+    memory.put(ALIVE, every)
+    memory.put(FREE, np.roll(every, -groups))
+    memory.put(HELD, np.bincount(group * values + value, minlength=most * values))
+    header[[GROUPS, SPARES, ROOM]] = groups, most - groups, 4 * rows + 10_000
+    memory.room(most, STAMP, SEEN, TOUCHED, OLD_SIZE, OLD_STALE)
+    memory.room(2 * most * width, BOX, OLD_BOX)
+    memory.room(int(header[ROOM]), LOG, LOG_FROM)
+    memory.room(max(rows, 2), POOL, FOUND, SIDE, BEST, ORDER, REST)
+    memory.room(values, THERE, PLAN, GOOD)
+    memory.room(2 * values, PART)
+    memory.room(2, PARTS)
+    memory.room(8 * width, DRAFT)
+    for name, length in ((LOSS, most), (OLD_LOSS, most), (ADDED, most), (KEY, max(rows, width))):
+        memory.put(name, np.zeros(length))
 
 
-@compiled
-def below(state, count):
+@inner
+def uniform(m):
+    """A random number from 0 to 1, without 1."""
+    m[RANDOM] += STEP
+    return drawn(np.uint64(m[RANDOM]))
+
+
+@inner
+def below(m, count):
     """A random number below the count."""
-    return min(int(uniform(state.random) * count), count - 1)
+    return min(int(uniform(m) * count), count - 1)
 
 
-@compiled
-def is_legal(rules, k, held, rows, desk):
-    """Has a group k rows, and keeps all models?"""
-    return rows >= k and margin(rules, held, rows, desk.margin) >= -SLACK
+@inner
+def limit(m, heat):
+    """How much more a change may cost: nothing at heat 0, and on average the heat elsewhere."""
+    return -heat * math.log(1e-12 + uniform(m)) if heat > 0 else -SAME
 
 
-@compiled
-def keeps(rules, k, state, g, desk):
-    """Is this group legal?"""
-    return is_legal(rules, k, state.held[g], state.ints[SIZE, g], desk)
+@inner
+def sort(m, x, count):
+    """Fill the order with the places of so many keys, the least first."""
+    order, key = m[ORDER], m[KEY]
+    for i in range(count):
+        m[order + i] = i
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            mine, j = m[order + i], i
+            mine_key = x[key + mine]
+            while j >= gap and x[key + m[order + j - gap]] > mine_key:
+                m[order + j] = m[order + j - gap]
+                j -= gap
+            m[order + j] = mine
+        gap //= 3
 
 
-@compiled
-def would_keep(rules, k, state, g, gone, new, desk):
-    """Is the group legal without a row of one value and with one of another? -1 stands for none."""
-    rows = state.ints[SIZE, g]
-    if gone >= 0:
-        state.held[g, gone] -= 1
-        rows -= 1
-    if new >= 0:
-        state.held[g, new] += 1
-        rows += 1
-    found = is_legal(rules, k, state.held[g], rows, desk)
-    if gone >= 0:
-        state.held[g, gone] += 1
-    if new >= 0:
-        state.held[g, new] -= 1
-    return found
+@inner
+def draft(m, number):
+    """The place of one of four boxes to work in."""
+    return m[DRAFT] + 2 * number * m[WIDTH]
 
 
-@compiled
-def refresh(ground, state, g):
-    """Find the group's box again."""
-    state.ints[STALE, g] = 0
-    for j in range(state.box.shape[2]):
-        state.box[LO, g, j], state.box[HI, g, j] = FAR, -1
-    row = state.ints[HEAD, g]
+@inner
+def box_of(m, g):
+    """The place of a group's box."""
+    return m[BOX] + 2 * g * m[WIDTH]
+
+
+@inner
+def refresh(m, x, g):
+    """Find the group's box again, if a row at its edge has left."""
+    if not m[m[STALE] + g]:
+        return
+    m[m[STALE] + g] = 0
+    row, box = m[m[HEAD] + g], box_of(m, g)
+    if row < 0:
+        x[m[LOSS] + g] = 0.0
+        return
+    start_box(m, box, row)
     while row >= 0:
-        for j in range(state.box.shape[2]):
-            rank = ground.ranks[row, j]
-            state.box[LO, g, j], state.box[HI, g, j] = min(state.box[LO, g, j], rank), max(state.box[HI, g, j], rank)
-        row = state.rows[AFTER, row]
-    state.reals[LOSS, g] = 0.0 if state.ints[SIZE, g] == 0 else box_loss(ground, state.box[LO, g], state.box[HI, g])
+        widen(m, box, row)
+        row = m[m[AFTER] + row]
+    x[m[LOSS] + g] = box_loss(m, x, box)
 
 
-@inlined
-def begin(state):
+@inner
+def begin(m):
     """Open a change."""
-    state.numbers[TICK] += 1
-    state.numbers[CHANGED] = 0
-    state.numbers[LOGGED] = 0
+    m[TICK] += 1
+    m[CHANGED] = 0
+    m[LOGGED] = 0
 
 
-@compiled
-def touch(state, g):
+@inner
+def touch(m, x, g):
     """Remember what the group is now, if that is not yet known."""
-    if state.ints[STAMP, g] == state.numbers[TICK]:
+    if m[m[STAMP] + g] == m[TICK]:
         return
-    state.ints[STAMP, g] = state.numbers[TICK]
-    place = state.numbers[CHANGED]
-    state.ints[TOUCHED, place] = g
-    for j in range(state.box.shape[2]):
-        state.box[OLD_LO, place, j], state.box[OLD_HI, place, j] = state.box[LO, g, j], state.box[HI, g, j]
-    state.reals[OLD_LOSS, place], state.ints[OLD_SIZE, place] = state.reals[LOSS, g], state.ints[SIZE, g]
-    state.ints[OLD_STALE, place] = state.ints[STALE, g]
-    state.numbers[CHANGED] += 1
+    m[m[STAMP] + g] = m[TICK]
+    place = m[CHANGED]
+    m[m[TOUCHED] + place] = g
+    copy_box(m, box_of(m, g), m[OLD_BOX] + 2 * place * m[WIDTH])
+    x[m[OLD_LOSS] + place], m[m[OLD_SIZE] + place] = x[m[LOSS] + g], m[m[SIZE] + g]
+    m[m[OLD_STALE] + place] = m[m[STALE] + g]
+    m[CHANGED] += 1
 
 
-@inlined
-def _log(state, row):
-    state.log[0, state.numbers[LOGGED]] = row
-    state.log[1, state.numbers[LOGGED]] = state.rows[OF, row]
-    state.numbers[LOGGED] += 1
+@inner
+def _log(m, row):
+    m[m[LOG] + m[LOGGED]] = row
+    m[m[LOG_FROM] + m[LOGGED]] = m[m[OF] + row]
+    m[LOGGED] += 1
 
 
-@compiled
-def _unchain(ground, state, row):
-    g = state.rows[OF, row]
-    if state.rows[BEFORE, row] >= 0:
-        state.rows[AFTER, state.rows[BEFORE, row]] = state.rows[AFTER, row]
+@inner
+def _unchain(m, row):
+    g, before, after = m[m[OF] + row], m[m[BEFORE] + row], m[m[AFTER] + row]
+    if before >= 0:
+        m[m[AFTER] + before] = after
     else:
-        state.ints[HEAD, g] = state.rows[AFTER, row]
-    if state.rows[AFTER, row] >= 0:
-        state.rows[BEFORE, state.rows[AFTER, row]] = state.rows[BEFORE, row]
-    state.held[g, ground.value[row]] -= 1
-    state.ints[SIZE, g] -= 1
-    state.rows[OF, row] = -1
+        m[m[HEAD] + g] = after
+    if after >= 0:
+        m[m[BEFORE] + after] = before
+    m[m[HELD] + g * m[VALUES] + m[m[VALUE] + row]] -= 1
+    m[m[SIZE] + g] -= 1
+    m[m[OF] + row] = -1
 
 
-@compiled
-def _chain(ground, state, row, g):
-    first = state.ints[HEAD, g]
-    state.rows[BEFORE, row], state.rows[AFTER, row] = -1, first
+@inner
+def _chain(m, row, g):
+    first = m[m[HEAD] + g]
+    m[m[BEFORE] + row], m[m[AFTER] + row] = -1, first
     if first >= 0:
-        state.rows[BEFORE, first] = row
-    state.ints[HEAD, g] = row
-    state.held[g, ground.value[row]] += 1
-    state.ints[SIZE, g] += 1
-    state.rows[OF, row] = g
+        m[m[BEFORE] + first] = row
+    m[m[HEAD] + g] = row
+    m[m[HELD] + g * m[VALUES] + m[m[VALUE] + row]] += 1
+    m[m[SIZE] + g] += 1
+    m[m[OF] + row] = g
 
 
-@compiled
-def leave(ground, state, row):
+@inner
+def leave(m, x, row):
     """Take a row out of its group."""
-    g = state.rows[OF, row]
-    touch(state, g)
-    _log(state, row)
-    _unchain(ground, state, row)
-    for j in range(state.box.shape[2]):
-        rank = ground.ranks[row, j]
-        if rank == state.box[LO, g, j] or rank == state.box[HI, g, j]:
-            state.ints[STALE, g] = 1
+    g, width = m[m[OF] + row], m[WIDTH]
+    touch(m, x, g)
+    _log(m, row)
+    _unchain(m, row)
+    box = box_of(m, g)
+    for j in range(width):
+        rank = m[m[RANK] + row * width + j]
+        if rank == m[box + j] or rank == m[box + width + j]:
+            m[m[STALE] + g] = 1
 
 
-@compiled
-def join(ground, state, row, g):
+@inner
+def join(m, x, row, g):
     """Put a row that is under way into a group."""
-    touch(state, g)
-    _log(state, row)
-    _chain(ground, state, row, g)
-    if state.ints[SIZE, g] == 1:
-        refresh(ground, state, g)
-        return
-    for j in range(state.box.shape[2]):
-        rank = ground.ranks[row, j]
-        state.box[LO, g, j], state.box[HI, g, j] = min(state.box[LO, g, j], rank), max(state.box[HI, g, j], rank)
-    if not state.ints[STALE, g]:
-        state.reals[LOSS, g] = box_loss(ground, state.box[LO, g], state.box[HI, g])
+    touch(m, x, g)
+    _log(m, row)
+    _chain(m, row, g)
+    box = box_of(m, g)
+    if m[m[SIZE] + g] == 1:
+        start_box(m, box, row)
+        m[m[STALE] + g] = 0
+    else:
+        widen(m, box, row)
+    if not m[m[STALE] + g]:
+        x[m[LOSS] + g] = box_loss(m, x, box)
 
 
-@inlined
-def has_room(state, rows):
+@inner
+def has_room(m, rows):
     """May this many more rows move in this change?"""
-    return state.numbers[LOGGED] + 2 * rows < state.log.shape[1] and state.numbers[SPARES] > 2
+    return m[LOGGED] + 2 * rows < m[ROOM] and m[SPARES] > 2
 
 
-@compiled
-def found(state):
+@inner
+def found(m, x):
     """The number of a new, empty group."""
-    state.numbers[SPARES] -= 1
-    g = state.ints[FREE, state.numbers[SPARES]]
-    state.ints[WHERE, g] = state.numbers[GROUPS]
-    state.ints[ALIVE, state.numbers[GROUPS]] = g
-    state.numbers[GROUPS] += 1
-    state.reals[LOSS, g], state.ints[STALE, g] = 0.0, 0
-    touch(state, g)
+    m[SPARES] -= 1
+    g = m[m[FREE] + m[SPARES]]
+    m[m[WHERE] + g] = m[GROUPS]
+    m[m[ALIVE] + m[GROUPS]] = g
+    m[GROUPS] += 1
+    x[m[LOSS] + g], m[m[STALE] + g] = 0.0, 0
+    touch(m, x, g)
     return g
 
 
-@compiled
-def _close(state):
+@inner
+def _close(m):
     """Groups without rows are free again."""
-    for place in range(state.numbers[CHANGED]):
-        g = state.ints[TOUCHED, place]
-        if state.ints[SIZE, g] == 0 and state.ints[WHERE, g] >= 0:
-            state.numbers[GROUPS] -= 1
-            last = state.ints[ALIVE, state.numbers[GROUPS]]
-            state.ints[ALIVE, state.ints[WHERE, g]], state.ints[WHERE, last] = last, state.ints[WHERE, g]
-            state.ints[WHERE, g] = -1
-            state.ints[FREE, state.numbers[SPARES]] = g
-            state.numbers[SPARES] += 1
-    state.numbers[TICK] += 1
-    state.numbers[CHANGED] = 0
-    state.numbers[LOGGED] = 0
+    for place in range(m[CHANGED]):
+        g = m[m[TOUCHED] + place]
+        if m[m[SIZE] + g] == 0 and m[m[WHERE] + g] >= 0:
+            m[GROUPS] -= 1
+            last = m[m[ALIVE] + m[GROUPS]]
+            m[m[ALIVE] + m[m[WHERE] + g]], m[m[WHERE] + last] = last, m[m[WHERE] + g]
+            m[m[WHERE] + g] = -1
+            m[m[FREE] + m[SPARES]] = g
+            m[SPARES] += 1
+    begin(m)
 
 
-@compiled
-def undo(ground, state):
+@inner
+def undo(m, x):
     """Take the change back."""
-    for step in range(state.numbers[LOGGED] - 1, -1, -1):
-        row = state.log[0, step]
-        if state.rows[OF, row] >= 0:
-            _unchain(ground, state, row)
-        if state.log[1, step] >= 0:
-            _chain(ground, state, row, state.log[1, step])
-    for place in range(state.numbers[CHANGED]):
-        g = state.ints[TOUCHED, place]
-        for j in range(state.box.shape[2]):
-            state.box[LO, g, j], state.box[HI, g, j] = state.box[OLD_LO, place, j], state.box[OLD_HI, place, j]
-        state.reals[LOSS, g], state.ints[STALE, g] = state.reals[OLD_LOSS, place], state.ints[OLD_STALE, place]
-    _close(state)
+    for step in range(m[LOGGED] - 1, -1, -1):
+        row, g = m[m[LOG] + step], m[m[LOG_FROM] + step]
+        if m[m[OF] + row] >= 0:
+            _unchain(m, row)
+        if g >= 0:
+            _chain(m, row, g)
+    for place in range(m[CHANGED]):
+        g = m[m[TOUCHED] + place]
+        copy_box(m, m[OLD_BOX] + 2 * place * m[WIDTH], box_of(m, g))
+        x[m[LOSS] + g], m[m[STALE] + g] = x[m[OLD_LOSS] + place], m[m[OLD_STALE] + place]
+    _close(m)
 
 
-@compiled
-def change(ground, state):
+@inner
+def change(m, x):
     """What the change costs, rows under way not counted."""
     total = 0.0
-    for place in range(state.numbers[CHANGED]):
-        g = state.ints[TOUCHED, place]
-        if state.ints[STALE, g]:
-            refresh(ground, state, g)
-        total += state.ints[SIZE, g] * state.reals[LOSS, g] - state.ints[OLD_SIZE, place] * state.reals[OLD_LOSS, place]
+    for place in range(m[CHANGED]):
+        g = m[m[TOUCHED] + place]
+        refresh(m, x, g)
+        total += m[m[SIZE] + g] * x[m[LOSS] + g] - m[m[OLD_SIZE] + place] * x[m[OLD_LOSS] + place]
     return total
 
 
-@compiled
-def finish(ground, state):
+@inner
+def finish(m, x):
     """Keep the change."""
-    change(ground, state)
-    _close(state)
+    change(m, x)
+    _close(m)

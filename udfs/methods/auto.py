@@ -29,6 +29,8 @@ from sqlanon.udfs.after import repair
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.exchange.deal import deal
 from sqlanon.udfs.exchange.run import SEARCHED, exchanged
+from sqlanon.udfs.exchange.scope import can_search
+from sqlanon.udfs.exchange.starts import MIDDLE, rough
 from sqlanon.udfs.exchange.starts import starts as others
 from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
 from sqlanon.udfs.methods import hilbert, peel
@@ -72,8 +74,8 @@ class Effort:
 
 EFFORTS = {
     "fast": Effort(10_000, 20),
-    "balanced": Effort(150_000, 400, exchange=10_000),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=80_000),
+    "balanced": Effort(150_000, 400, exchange=35_000),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000),
 }
 
 
@@ -98,11 +100,14 @@ def cluster(
         return repair.spread(again(merged, k, rng, progress), place, problem.counts, rng)
     share = min(1.0, LARGE * part / len(problem.counts))
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
-    start = min(
-        _starts(problem, k, rng, progress, objective, fewer), key=lambda one: costs.excess(problem, one, objective)
-    )
+    is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
+    if is_exchanged and len(problem.counts) > MIDDLE:
+        offers = rough(problem, k, rng, between(progress, 0, THOUSANDTHS // 4), objective)
+    else:
+        offers = _starts(problem, k, rng, progress, objective, fewer)
+    start = min(offers, key=lambda one: costs.excess(problem, one, objective))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
-    if problem.models and problem.rows >= SEARCHED and steps.exchange:
+    if is_exchanged:
         left = None if time_budget is None else max(0.0, time_budget - (clock() - begin))
         work = None if left is not None else int(steps.exchange * problem.rows * share)
         exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
