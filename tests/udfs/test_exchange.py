@@ -16,9 +16,11 @@ from sqlanon.udfs.exchange.run import exchanged
 from sqlanon.udfs.exchange.scope import can_search, combinations
 from sqlanon.udfs.exchange.search import lay, search
 from sqlanon.udfs.legality import are_legal, margins
-from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.methods import METHODS, auto
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, Tree, gcp
+from sqlanon.udfs.request import Request
+from sqlanon.udfs.solve import solve
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.machine import on_memory
 
@@ -82,6 +84,15 @@ def test_auto_loses_at_most_as_much_as_any_other_method_under_the_same_model(ask
     assert_keeps(problem, mine, k)
     for method in PRINTING_CLASSES:
         assert gcp(problem, mine) <= 1.02 * gcp(problem, run(method, problem, k)) + 1e-9, method
+
+
+def test_so_it_does_where_it_searches():
+    problem = promise(table(1100, 9), {"t": 0.15})
+    mine = run("auto", problem, 5)
+    assert mine.report["exchanged"]
+    assert_keeps(problem, mine, 5)
+    for method in PRINTING_CLASSES:
+        assert gcp(problem, mine) <= 1.02 * gcp(problem, run(method, problem, 5)), method
 
 
 def test_dealing_again_keeps_boxes_and_models_and_reaches_every_dealing():
@@ -148,6 +159,49 @@ def test_the_search_keeps_every_row_and_model_and_loses_less(problem):
     assert gcp(problem, found) < gcp(problem, start)
     again = search(problem, start, 3, np.random.default_rng(1), quiet, work=300_000)
     np.testing.assert_equal((found.tuple, found.group), (again.tuple, again.group))
+
+
+def asked_of_a_large_one() -> dict[str, Problem]:
+    one, two = table(1000, 11), table(1000, 12, columns=2)
+    found = {next(iter(asked)): promise(one, asked) for asked in ASKED}
+    found["ordered"] = promise(one, {"t": 0.2}, distances=["ordered"])
+    found["hierarchical"] = promise(one, {"t": 0.2}, distances=[one.attributes[2]])
+    found["strict"] = promise(two, {"distinct_l": 1, "alpha": 1.0})
+    found["separate"] = promise(two, {"entropy_l": 1.5, "t": 0.4}, is_strict=False)
+    return found
+
+
+@pytest.mark.parametrize("name", asked_of_a_large_one())
+def test_auto_searches_under_every_model(name, monkeypatch):
+    monkeypatch.setattr(auto, "MIDDLE", 0)
+    problem = asked_of_a_large_one()[name]
+    found = run("auto", problem, 4)
+    assert found.report == {"exchanged": True}
+    assert_keeps(problem, found, 4)
+    assert gcp(problem, found) < gcp(problem, run("auto", problem, 4, effort="fast"))
+
+
+@pytest.mark.parametrize("objective", ["lm", "precision", "mi"])
+def test_auto_searches_by_every_objective_that_is_one_for_all(objective, monkeypatch):
+    monkeypatch.setattr(auto, "MIDDLE", 0)
+    problem = promise(table(1000, 11), {"t": 0.2})
+    found = run("auto", problem, 4, objective=objective)
+    assert found.report == {"exchanged": True}
+    fast = run("auto", problem, 4, objective=objective, effort="fast")
+    assert costs.excess(problem, found, objective) < costs.excess(problem, fast, objective)
+
+
+def test_suppression_follows_the_search_and_what_it_does_not_know_is_refined(monkeypatch):
+    monkeypatch.setattr(auto, "MIDDLE", 0)
+    problem = promise(table(1000, 13), {"l": 1.5})
+    request = Request(k=4, kinds=("numbers", "tree", "tree"), weights=(1.0,) * 3, seed=1, max_suppression=0.05)
+    found = solve(request, problem, quiet)
+    assert found.report == {"exchanged": True}
+    kept = found.group >= 0
+    assert are_legal(problem, found.tuple[kept], found.group[kept], found.rows[kept]).all()
+    people = promise(table(1000, 14, columns=2), {"l": 1.1}, people=2)
+    assert run("auto", people, 2, effort="fast").report == {"refined": True}
+    assert run("auto", problem, 4, objective="pmi", effort="fast").report == {"refined": True}
 
 
 @pytest.mark.parametrize("objective", ["ncp", "lm", "precision", "mi"])

@@ -16,6 +16,7 @@ from sqlanon.udfs.linked import cluster as linked
 from sqlanon.udfs.linked.profiles import Desk, Histories, Losses, aligned, profile
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import LEFT_OUT, Groups, Numbers, Problem, Tree
+from sqlanon.udfs.space.machine import compiled
 
 NODES = [(0, 5, 2), (0, 2, 1), (3, 5, 1), *((leaf, leaf, 0) for leaf in range(6))]
 TREE = Tree(*(np.array(column) for column in zip(*NODES, strict=True)))
@@ -121,6 +122,13 @@ def literal_cost(problem: Problem, first: list[int], second: list[int], price: f
     return best
 
 
+@compiled
+def cost_of_the_second(losses, people, who, lo, hi, loss, desk):  # type: ignore[no-untyped-def]
+    """What a second person costs a group of the first."""
+    _, boxes = profile(losses, people, who, 1, lo, hi, loss, desk)
+    return aligned(losses, people, lo, hi, loss, boxes, 1, 1, np.inf, desk)
+
+
 @settings(max_examples=60, deadline=None)
 @given(rows=visits, cut=st.integers(0, 4), price=st.sampled_from([0.1, 0.4, 1.0]))
 def test_an_alignment_is_the_cheapest_of_all(rows: list[tuple[int, ...]], cut: int, price: float) -> None:
@@ -131,8 +139,7 @@ def test_an_alignment_is_the_cheapest_of_all(rows: list[tuple[int, ...]], cut: i
     size = len(ranks)
     desk, losses = Desk.of(size, 2, 2, 1), Losses.of(problem)
     lo, hi, loss = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2), dtype=np.int64), np.zeros(size)
-    _, boxes = profile(losses, people, np.array([0]), 1, lo, hi, loss, desk)
-    cost = aligned(losses, people, lo, hi, loss, boxes, 1, 1, np.inf, desk)
+    cost = cost_of_the_second(losses, people, np.array([0]), lo, hi, loss, desk)
     assert cost == pytest.approx(literal_cost(problem, first, second, price))
 
 

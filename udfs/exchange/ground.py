@@ -15,7 +15,7 @@ import numpy as np
 from sqlanon.udfs.exchange.memory import OWN, RANK, ROWS, SET, SHAPE, SHARE, VALUE, VALUES, WHOLE, WIDTH, WORDS, Memory
 from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.space.costs import Rate, own, rates
-from sqlanon.udfs.space.machine import inner
+from sqlanon.udfs.space.machine import inner, unit
 
 TABLE, LINE, NODES, COUNTS = range(4)
 """How an attribute's loss is found: in a table of ranges, by the places of its ranks, by the closest common node, or by
@@ -238,7 +238,16 @@ def is_inside(m, box, row):
 
 
 @inner
-def rows_in(m, box, start, found, most):
+def ones(x):
+    """How many bits are set."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@unit("int64", "int64", "int64", "int64", "int64")
+def rows_in(m, x, box, start, found, most):
     """Write the rows of the box to `found`, from some word of bits on and around, at most so many: how many."""
     width, words, count, is_rough = m[WIDTH], m[WORDS], 0, False
     into = m[SET]
@@ -269,12 +278,3 @@ def rows_in(m, box, start, found, most):
             m[found + count] = row
             count += 1
     return count
-
-
-@inner
-def ones(x):
-    """How many bits are set."""
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))

@@ -45,8 +45,9 @@ OWN, SHARE, WHOLE, XLOGX, LOSS, OLD_LOSS, ADDED, KEY = (next(_place) for _ in ra
 """Among the numbers: what a row loses in the source, how frequent a combination is, what an attribute loses at most,
 x ln x, what groups lose and lost, what a row adds to them, and keys to sort by."""
 HEADER = next(_place)
-SCALE, SPLITS, SHRINKS, FIRST = range(4)
-"""The first numbers: what a row loses where everything is covered, on average, and the mix of moves."""
+SCALE, SPLITS, SHRINKS, COST, FIRST = range(5)
+"""The first numbers: what a row loses where everything is covered, on average, the mix of moves, and what
+a row or unit adds to the group where there is room for it."""
 
 
 class Memory:

@@ -27,6 +27,7 @@ from sqlanon.udfs.exchange.ground import (
 from sqlanon.udfs.exchange.memory import (
     AFTER,
     CHANGED,
+    COST,
     FEWEST,
     FOUND,
     HEAD,
@@ -74,7 +75,7 @@ from sqlanon.udfs.exchange.state import (
     undo,
     uniform,
 )
-from sqlanon.udfs.space.machine import inner
+from sqlanon.udfs.space.machine import inner, unit
 
 WIDER = 60
 """How often a box may be widened."""
@@ -84,41 +85,6 @@ POOLED = 200
 NOISE = 0.2
 NEW, GATHERED = 2, 3
 """The box of the new group, and that of rows that have none."""
-
-
-@inner
-def open_group(m, x, heat):
-    """Try the move: what it changed the cost by."""
-    row = _badly_placed(m, x)
-    if row < 0:
-        return 0.0
-    a = m[m[OF] + row]
-    before = x[m[LOSS] + a]
-    inside = _box(m, x, row, before * (0.85 + 0.3 * uniform(m)))
-    if inside == 0:
-        return 0.0
-    loss = box_loss(m, x, draft(m, NEW))
-    chosen = _chosen(m, x, row, inside, loss)
-    gain = 0.0
-    for i in range(chosen):
-        gain += x[m[LOSS] + m[m[OF] + m[m[POOL] + i]]] - loss
-    if gain <= 0 or not has_room(m, 20 * (POOLED + chosen)):
-        return 0.0
-    most = limit(m, heat)
-    begin(m)
-    g = found(m, x)
-    for i in range(chosen):
-        leave(m, x, m[m[POOL] + i])
-        join(m, x, m[m[POOL] + i], g)
-    _more(m, x, g, inside, loss)
-    cost = most + 1.0
-    if _settled(m, x, a, most, before):
-        cost = change(m, x)
-    if cost > most or abs(cost) < SAME:
-        undo(m, x)
-        return 0.0
-    finish(m, x)
-    return cost
 
 
 @inner
@@ -150,7 +116,7 @@ def _box(m, x, row, most):
             lo, hi = m[box + j], m[box + width + j]
             m[box + j], m[box + width + j] = at_depth(m, j, lo, depth_of(m, j, lo, hi))
     for _ in range(WIDER):
-        count = rows_in(m, box, below(m, m[WORDS]), m[FOUND], LOOKED_AT)
+        count = rows_in(m, x, box, below(m, m[WORDS]), m[FOUND], LOOKED_AT)
         m[WORK] += m[WORDS] + 2 * count + m[VALUES]
         if count >= m[K] and _fits(m, x, count):
             return count
@@ -374,7 +340,7 @@ def _singly(m, x, count, most, cost, bonus, is_needed):
         row = m[rest + i]
         g = -1
         if cost <= most and (is_needed or left == 0):
-            g, _ = room_for_row(m, x, row, most - cost + SAME, -1, bonus, is_needed)
+            g = room_for_row(m, x, row, most - cost + SAME, -1, bonus, is_needed)
         if g < 0:
             m[rest + left] = row
             left += 1
@@ -415,14 +381,49 @@ def _in_units(m, x, count, most, cost):
             m[rest + chosen], m[rest + end] = m[rest + end], m[rest + chosen]
             widen(m, box, m[rest + end])
         m[WORK] += with_it * (end - minor)
-        g, added = room_for_unit(m, x, box, with_it + 1, most - cost + SAME)
+        g = room_for_unit(m, x, box, with_it + 1, most - cost + SAME)
         if g < 0:
             return count, most + 1.0
         join(m, x, row, g)
         for place in range(end, end + with_it):
             join(m, x, m[rest + place], g)
-        cost += added
+        cost += x[COST]
     for place in range(minor, end):
         m[rest + left] = m[rest + place]
         left += 1
     return left, cost
+
+
+@unit("float64", "float64")
+def open_group(m, x, heat):
+    """Try the move: what it changed the cost by."""
+    row = _badly_placed(m, x)
+    if row < 0:
+        return 0.0
+    a = m[m[OF] + row]
+    before = x[m[LOSS] + a]
+    inside = _box(m, x, row, before * (0.85 + 0.3 * uniform(m)))
+    if inside == 0:
+        return 0.0
+    loss = box_loss(m, x, draft(m, NEW))
+    chosen = _chosen(m, x, row, inside, loss)
+    gain = 0.0
+    for i in range(chosen):
+        gain += x[m[LOSS] + m[m[OF] + m[m[POOL] + i]]] - loss
+    if gain <= 0 or not has_room(m, 20 * (POOLED + chosen)):
+        return 0.0
+    most = limit(m, heat)
+    begin(m)
+    g = found(m, x)
+    for i in range(chosen):
+        leave(m, x, m[m[POOL] + i])
+        join(m, x, m[m[POOL] + i], g)
+    _more(m, x, g, inside, loss)
+    cost = most + 1.0
+    if _settled(m, x, a, most, before):
+        cost = change(m, x)
+    if cost > most or abs(cost) < SAME:
+        undo(m, x)
+        return 0.0
+    finish(m, x)
+    return cost

@@ -6,6 +6,7 @@ from __future__ import annotations
 from sqlanon.udfs.exchange.ground import with_box, with_row
 from sqlanon.udfs.exchange.memory import (
     ALIVE,
+    COST,
     GROUPS,
     HELD,
     LOSS,
@@ -20,13 +21,24 @@ from sqlanon.udfs.exchange.memory import (
 from sqlanon.udfs.exchange.rules import keeps, margin, would_keep
 from sqlanon.udfs.exchange.state import box_of, refresh
 from sqlanon.udfs.models import SLACK
-from sqlanon.udfs.space.machine import inner
+from sqlanon.udfs.space.machine import inner, unit
 
 
 @inner
+def _betters(m, x, g, value, rows):
+    """Does a row of this value make a group better that is not legal?"""
+    held = m[HELD] + g * m[VALUES]
+    now = margin(m, x, held, rows)
+    m[held + value] += 1
+    then = margin(m, x, held, rows + 1)
+    m[held + value] -= 1
+    return then > now or (rows < m[K] and then >= -SLACK)
+
+
+@unit("int64", "int64", "float64", "int64", "float64", "int64")
 def room_for_row(m, x, row, most, but, bonus, is_needed):
-    """The group that a row adds less than `most` to, and least of all, but for one, or -1; and what it adds. One that
-    this change made illegal needs rows: it is preferred by the bonus if the row makes it better; and it alone if
+    """The group that a row adds less than `most` to, and least of all, but for one, or -1; x[COST] is what it adds. One
+    that this change made illegal needs rows: it is preferred by the bonus if the row makes it better; and it alone if
     `is_needed`."""
     m[WORK] += m[GROUPS]
     best, chosen, value = most, -1, m[m[VALUE] + row]
@@ -49,23 +61,14 @@ def room_for_row(m, x, row, most, but, bonus, is_needed):
                 best, chosen = added - bonus, g
         elif added < best and not is_needed and would_keep(m, x, g, -1, value):
             best, chosen = added, g
-    return chosen, best
+    x[COST] = best
+    return chosen
 
 
-@inner
-def _betters(m, x, g, value, rows):
-    """Does a row of this value make a group better that is not legal?"""
-    held = m[HELD] + g * m[VALUES]
-    now = margin(m, x, held, rows)
-    m[held + value] += 1
-    then = margin(m, x, held, rows + 1)
-    m[held + value] -= 1
-    return then > now or (rows < m[K] and then >= -SLACK)
-
-
-@inner
+@unit("int64", "int64", "int64", "float64")
 def room_for_unit(m, x, box, count, most):
-    """The legal group that rows of this box, which keep all models together, add least to, or -1, and what they add."""
+    """The legal group that rows of this box, which keep all models together, add least to, or -1; x[COST] is
+    what they add."""
     m[WORK] += m[GROUPS]
     best, chosen = most, -1
     for place in range(m[GROUPS]):
@@ -81,4 +84,5 @@ def room_for_unit(m, x, box, count, most):
         added = (rows + count) * with_box(m, x, box_of(m, g), box, high) - rows * loss
         if added < best:
             best, chosen = added, g
-    return chosen, best
+    x[COST] = best
+    return chosen

@@ -30,7 +30,7 @@ from sqlanon.udfs.exchange.memory import (
 from sqlanon.udfs.legality import band
 from sqlanon.udfs.models import SLACK, Closeness, Delta, EnhancedBeta, Model, OrderedCloseness, RecursiveL
 from sqlanon.udfs.problem import Ints, Problem
-from sqlanon.udfs.space.machine import inner
+from sqlanon.udfs.space.machine import inner, unit
 
 PORTION, DISTINCT, ENTROPY, RECURSIVE, EQUAL, LEVELED, ORDERED, BASIC, ENHANCED, DELTA = range(10)
 KINDS = {"alpha": PORTION, "l": PORTION, "distinct_l": DISTINCT, "entropy_l": ENTROPY, "basic_beta": BASIC}
@@ -100,30 +100,6 @@ def _kind(model: Model) -> int:
         if isinstance(model, kind):
             return number
     return ENHANCED if isinstance(model, EnhancedBeta) else KINDS[model.name]
-
-
-@inner
-def margin(m, x, held, rows):
-    """By how much a group keeps its models, of all the one that it keeps least; below 0 it breaks one. `held` is where
-    the rows of each combination stand."""
-    least = np.inf
-    if rows == 0:
-        return -np.inf
-    for i in range(m[MODELS]):
-        rule = m[RULES] + TOLD * i
-        cells, is_direct = m[rule + COUNT], m[rule + DIRECT]
-        begin, into = 0, held if is_direct else _in_cells(m, rule, held)
-        while begin < cells:
-            end, total = cells, rows
-            if not is_direct:
-                end, total = begin, 0
-                while end < cells and m[m[rule + CONTEXT] + end] == m[m[rule + CONTEXT] + begin]:
-                    total += m[into + end]
-                    end += 1
-            if total:
-                least = min(least, _of_class(m, x, rule, into, begin, end, total))
-            begin = end
-    return least
 
 
 @inner
@@ -242,6 +218,30 @@ def _likeness(m, x, rule, held, begin, end, rows):
     if kind == ENHANCED and excess > SLACK:
         return -excess
     return asked - gain
+
+
+@unit("float64", "int64", "int64")
+def margin(m, x, held, rows):
+    """By how much a group keeps its models, of all the one that it keeps least; below 0 it breaks one. `held` is where
+    the rows of each combination stand."""
+    least = np.inf
+    if rows == 0:
+        return -np.inf
+    for i in range(m[MODELS]):
+        rule = m[RULES] + TOLD * i
+        cells, is_direct = m[rule + COUNT], m[rule + DIRECT]
+        begin, into = 0, held if is_direct else _in_cells(m, rule, held)
+        while begin < cells:
+            end, total = cells, rows
+            if not is_direct:
+                end, total = begin, 0
+                while end < cells and m[m[rule + CONTEXT] + end] == m[m[rule + CONTEXT] + begin]:
+                    total += m[into + end]
+                    end += 1
+            if total:
+                least = min(least, _of_class(m, x, rule, into, begin, end, total))
+            begin = end
+    return least
 
 
 @inner

@@ -22,6 +22,7 @@ from sqlanon.udfs.exchange.memory import (
     ADDED,
     AFTER,
     CHANGED,
+    COST,
     FOUND,
     HEAD,
     LOOKS,
@@ -58,47 +59,12 @@ from sqlanon.udfs.exchange.state import (
     undo,
     uniform,
 )
-from sqlanon.udfs.space.machine import inner
+from sqlanon.udfs.space.machine import inner, unit
 
 OUTSIDE = 12
 """At most this many rows are left outside."""
 NARROW = 2
 """The narrowed box."""
-
-
-@inner
-def shrink(m, x, heat):
-    """Try the move: what it changed the cost by."""
-    row = below(m, m[ROWS])
-    a = m[m[OF] + row]
-    if x[m[LOSS] + a] - x[m[OWN] + row] <= SAME or not _narrowed(m, row, a):
-        return 0.0
-    box = draft(m, NARROW)
-    loss, size = box_loss(m, x, box), m[m[SIZE] + a]
-    if loss >= x[m[LOSS] + a]:
-        return 0.0
-    outside = _outside(m, a)
-    if outside == 0 or outside > OUTSIDE or 2 * outside > size + 2 or not has_room(m, 4 * outside):
-        return 0.0
-    inside = rows_in(m, box, below(m, m[WORDS]), m[FOUND], LOOKED_AT)
-    m[WORK] += m[WORDS] + inside
-    most = limit(m, heat)
-    begin(m)
-    cost = -size * (x[m[LOSS] + a] - loss)
-    for i in range(outside):
-        cost += _traded(m, x, a, m[m[POOL] + i], inside, loss, most - cost)
-        if cost > most:
-            undo(m, x)
-            return 0.0
-    gain = change(m, x)
-    is_fine = gain <= most and abs(gain) > SAME
-    for place in range(m[CHANGED]):
-        is_fine = is_fine and keeps(m, x, m[m[TOUCHED] + place])
-    if not is_fine:
-        undo(m, x)
-        return 0.0
-    finish(m, x)
-    return gain
 
 
 @inner
@@ -151,8 +117,9 @@ def _traded(m, x, a, row, inside, loss, most):
     best, other = _trade(m, x, a, row, inside, most)
     if would_keep(m, x, a, m[m[VALUE] + row], -1):
         leave(m, x, row)
-        goal, cost = room_for_row(m, x, row, best + loss, a, 0.0, False)
+        goal = room_for_row(m, x, row, best + loss, a, 0.0, 0)
         if goal >= 0:
+            cost = x[COST]
             join(m, x, row, goal)
             return cost - loss
         join(m, x, row, a)
@@ -190,3 +157,38 @@ def _trade(m, x, a, row, inside, most):
             if best <= 0:
                 break
     return best, other
+
+
+@unit("float64", "float64")
+def shrink(m, x, heat):
+    """Try the move: what it changed the cost by."""
+    row = below(m, m[ROWS])
+    a = m[m[OF] + row]
+    if x[m[LOSS] + a] - x[m[OWN] + row] <= SAME or not _narrowed(m, row, a):
+        return 0.0
+    box = draft(m, NARROW)
+    loss, size = box_loss(m, x, box), m[m[SIZE] + a]
+    if loss >= x[m[LOSS] + a]:
+        return 0.0
+    outside = _outside(m, a)
+    if outside == 0 or outside > OUTSIDE or 2 * outside > size + 2 or not has_room(m, 4 * outside):
+        return 0.0
+    inside = rows_in(m, x, box, below(m, m[WORDS]), m[FOUND], LOOKED_AT)
+    m[WORK] += m[WORDS] + inside
+    most = limit(m, heat)
+    begin(m)
+    cost = -size * (x[m[LOSS] + a] - loss)
+    for i in range(outside):
+        cost += _traded(m, x, a, m[m[POOL] + i], inside, loss, most - cost)
+        if cost > most:
+            undo(m, x)
+            return 0.0
+    gain = change(m, x)
+    is_fine = gain <= most and abs(gain) > SAME
+    for place in range(m[CHANGED]):
+        is_fine = is_fine and keeps(m, x, m[m[TOUCHED] + place])
+    if not is_fine:
+        undo(m, x)
+        return 0.0
+    finish(m, x)
+    return gain

@@ -60,7 +60,7 @@ from sqlanon.udfs.exchange.state import (
     uniform,
 )
 from sqlanon.udfs.models import SLACK
-from sqlanon.udfs.space.machine import inner
+from sqlanon.udfs.space.machine import inner, unit
 
 TRIES, FEW = 8, 3
 """How many cuts are tried, and in a pool of more than `SOME` rows."""
@@ -73,42 +73,6 @@ LISTED = 64
 """Values whose move is tried; of more, some."""
 UNION = 2
 """The box of the pool; those of both parts are the first ones."""
-
-
-@inner
-def resplit(m, x, heat):
-    """Try the move: what it changed the cost by."""
-    row = below(m, m[ROWS])
-    a = m[m[OF] + row]
-    if x[m[LOSS] + a] - x[m[OWN] + row] <= SAME:
-        return 0.0
-    size = m[m[SIZE] + a]
-    is_alone = size > LARGE or (size >= 2 * m[K] and uniform(m) < 0.3)
-    b = -1 if is_alone else _near(m, x, a)
-    if b < 0 and not is_alone:
-        return 0.0
-    old = size * x[m[LOSS] + a]
-    count = _pooled(m, a, 0)
-    if b >= 0:
-        old += m[m[SIZE] + b] * x[m[LOSS] + b]
-        count = _pooled(m, b, count)
-    best = np.inf
-    if b >= 0 and count < 3 * m[K]:
-        best = count * box_loss(m, x, draft(m, UNION))
-        for i in range(count):
-            m[m[BEST] + i] = 0
-    for _ in range(TRIES if count <= SOME else FEW):
-        m[WORK] += 4 * count
-        cost = _cut(m, x, count)
-        if cost < best:
-            best = cost
-            for i in range(count):
-                m[m[BEST] + i] = m[m[SIDE] + i]
-    gain = best - old
-    if not gain <= limit(m, heat) or abs(gain) < SAME or not has_room(m, count):
-        return 0.0
-    _apply(m, x, count, a, b)
-    return gain
 
 
 @inner
@@ -287,3 +251,39 @@ def _apply(m, x, count, a, b):
             leave(m, x, row)
             join(m, x, row, goal)
     finish(m, x)
+
+
+@unit("float64", "float64")
+def resplit(m, x, heat):
+    """Try the move: what it changed the cost by."""
+    row = below(m, m[ROWS])
+    a = m[m[OF] + row]
+    if x[m[LOSS] + a] - x[m[OWN] + row] <= SAME:
+        return 0.0
+    size = m[m[SIZE] + a]
+    is_alone = size > LARGE or (size >= 2 * m[K] and uniform(m) < 0.3)
+    b = -1 if is_alone else _near(m, x, a)
+    if b < 0 and not is_alone:
+        return 0.0
+    old = size * x[m[LOSS] + a]
+    count = _pooled(m, a, 0)
+    if b >= 0:
+        old += m[m[SIZE] + b] * x[m[LOSS] + b]
+        count = _pooled(m, b, count)
+    best = np.inf
+    if b >= 0 and count < 3 * m[K]:
+        best = count * box_loss(m, x, draft(m, UNION))
+        for i in range(count):
+            m[m[BEST] + i] = 0
+    for _ in range(TRIES if count <= SOME else FEW):
+        m[WORK] += 4 * count
+        cost = _cut(m, x, count)
+        if cost < best:
+            best = cost
+            for i in range(count):
+                m[m[BEST] + i] = m[m[SIDE] + i]
+    gain = best - old
+    if not gain <= limit(m, heat) or abs(gain) < SAME or not has_room(m, count):
+        return 0.0
+    _apply(m, x, count, a, b)
+    return gain

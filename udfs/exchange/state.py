@@ -63,7 +63,7 @@ from sqlanon.udfs.exchange.memory import (
     Memory,
 )
 from sqlanon.udfs.problem import Ints
-from sqlanon.udfs.space.machine import GOLDEN, drawn, inner
+from sqlanon.udfs.space.machine import GOLDEN, drawn, inner, unit
 
 SPARE = 64
 """Groups beyond those that fit, while rows are under way."""
@@ -126,9 +126,9 @@ def limit(m, heat):
     return -heat * math.log(1e-12 + uniform(m)) if heat > 0 else -SAME
 
 
-@inner
+@unit("int64", "int64")
 def sort(m, x, count):
-    """Fill the order with the places of so many keys, the least first."""
+    """Fill the order with the places of so many keys, the least first: how many."""
     order, key = m[ORDER], m[KEY]
     for i in range(count):
         m[order + i] = i
@@ -144,6 +144,7 @@ def sort(m, x, count):
                 j -= gap
             m[order + j] = mine
         gap //= 3
+    return count
 
 
 @inner
@@ -230,9 +231,9 @@ def _chain(m, row, g):
     m[m[OF] + row] = g
 
 
-@inner
+@unit("int64", "int64")
 def leave(m, x, row):
-    """Take a row out of its group."""
+    """Take a row out of its group: which that is."""
     g, width = m[m[OF] + row], m[WIDTH]
     touch(m, x, g)
     _log(m, row)
@@ -242,11 +243,12 @@ def leave(m, x, row):
         rank = m[m[RANK] + row * width + j]
         if rank == m[box + j] or rank == m[box + width + j]:
             m[m[STALE] + g] = 1
+    return g
 
 
-@inner
+@unit("int64", "int64", "int64")
 def join(m, x, row, g):
-    """Put a row that is under way into a group."""
+    """Put a row that is under way into a group: how many rows that has now."""
     touch(m, x, g)
     _log(m, row)
     _chain(m, row, g)
@@ -258,6 +260,7 @@ def join(m, x, row, g):
         widen(m, box, row)
     if not m[m[STALE] + g]:
         x[m[LOSS] + g] = box_loss(m, x, box)
+    return m[m[SIZE] + g]
 
 
 @inner
@@ -294,9 +297,9 @@ def _close(m):
     begin(m)
 
 
-@inner
+@unit("int64")
 def undo(m, x):
-    """Take the change back."""
+    """Take the change back: how many groups there are then."""
     for step in range(m[LOGGED] - 1, -1, -1):
         row, g = m[m[LOG] + step], m[m[LOG_FROM] + step]
         if m[m[OF] + row] >= 0:
@@ -308,9 +311,10 @@ def undo(m, x):
         copy_box(m, m[OLD_BOX] + 2 * place * m[WIDTH], box_of(m, g))
         x[m[LOSS] + g], m[m[STALE] + g] = x[m[OLD_LOSS] + place], m[m[OLD_STALE] + place]
     _close(m)
+    return m[GROUPS]
 
 
-@inner
+@unit("float64")
 def change(m, x):
     """What the change costs, rows under way not counted."""
     total = 0.0

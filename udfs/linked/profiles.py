@@ -2,7 +2,7 @@
 
 A person is aligned to a profile as sequences are (Needleman & Wunsch 1970): a row goes into a box at what widening it
 costs everybody, or is dropped at a price, and a box may be dropped for all. Time O(m c d) for a profile of m boxes, a
-person of c rows and d attributes. All of it is compiled; see `after/scan.py` about that.
+person of c rows and d attributes. All of it is compiled.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sqlanon.udfs.after.scan import compiled
 from sqlanon.udfs.problem import Bools, Floats, Ints, Problem, Tree
+from sqlanon.udfs.space.machine import compiled, inner, uniform
 
 
 class Losses(NamedTuple):
@@ -92,18 +92,7 @@ class Desk(NamedTuple):
         )
 
 
-@compiled
-def uniform(random):
-    """A random number in [0, 1) (xorshift64*)."""
-    x = random[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    random[0] = x
-    return ((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@compiled
+@inner
 def widened(losses, lo, hi, row):
     """What a box loses once it covers the row, too."""
     total = 0.0
@@ -123,7 +112,7 @@ def widened(losses, lo, hi, row):
     return total
 
 
-@compiled
+@inner
 def aligned(losses, people, lo, hi, loss, boxes, size, person, limit, desk):
     """What a person costs a group of `size` people with this profile; `limit` or more if it is that much."""
     rows, start, price = people.size[person], people.first[person], people.price
@@ -146,7 +135,7 @@ def aligned(losses, people, lo, hi, loss, boxes, size, person, limit, desk):
     return cost[boxes, rows]
 
 
-@compiled
+@inner
 def matched(people, boxes, person, desk):
     """Which row of the person goes into which box, after `aligned`: its number among theirs, or -1."""
     i, j = boxes, people.size[person]
@@ -159,7 +148,7 @@ def matched(people, boxes, person, desk):
         i, j = i - (way != 2), j - (way != 1)
 
 
-@compiled
+@inner
 def put(losses, people, lo, hi, loss, boxes, size, person, desk):
     """Take a person into a group: what that costs, and how many boxes are left."""
     start, rows = people.first[person], people.size[person]
@@ -185,7 +174,7 @@ def put(losses, people, lo, hi, loss, boxes, size, person, desk):
     return added, left
 
 
-@compiled
+@inner
 def sort_by_size(people, who, number, sign, random):
     """Put people in the order of how many rows they have, those with as many at random."""
     for i in range(number - 1, 0, -1):
@@ -200,7 +189,7 @@ def sort_by_size(people, who, number, sign, random):
         who[j + 1] = one
 
 
-@compiled
+@inner
 def profile(losses, people, who, number, lo, hi, loss, desk):
     """The profile of people taken one after another: what it costs, and how many boxes it has."""
     total, boxes = 0.0, 0
@@ -210,7 +199,7 @@ def profile(losses, people, who, number, lo, hi, loss, desk):
     return total, boxes
 
 
-@compiled
+@inner
 def copy_boxes(lo, hi, loss, to_lo, to_hi, to_loss, boxes):
     """Copy a profile. Loops compile in a fraction of the time that slices take."""
     for i in range(boxes):

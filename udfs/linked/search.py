@@ -3,7 +3,7 @@
 Greedy k-member (Byun et al. 2007) takes the person with most rows and the k - 1 people who cost least, and so on. Then
 a random person moves to the group where they cost least, changes places with somebody, or opens a new group with people
 who pay much where they are; groups that fall below k are dissolved. A step that costs more is taken with a chance that
-falls as the search cools. All of it is compiled; see `after/scan.py` about that.
+falls as the search cools. All of it is compiled.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqlanon.udfs.after.scan import compiled
-from sqlanon.udfs.linked.profiles import aligned, build, copy_boxes, put, uniform
+from sqlanon.udfs.linked.profiles import aligned, build, copy_boxes, put
 from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.space.machine import compiled, inner, uniform
 
 COMPARED = 2_000
 """People who are compared with a group before the cheapest joins it."""
@@ -60,7 +60,7 @@ class State(NamedTuple):
         )
 
 
-@compiled
+@inner
 def costs(losses, people, state, g, person, limit, desk):
     """What a person would cost a group, or the limit if that is less or the group is full."""
     if state.size[g] == 0 or state.size[g] == state.who.shape[1]:
@@ -70,7 +70,7 @@ def costs(losses, people, state, g, person, limit, desk):
     )
 
 
-@compiled
+@inner
 def join(losses, people, state, g, person, desk):
     """Take a person into a group."""
     added, boxes = put(
@@ -82,7 +82,7 @@ def join(losses, people, state, g, person, desk):
     state.cost[g] += added
 
 
-@compiled
+@inner
 def rebuild(losses, people, state, g, desk):
     """The profile of a group again."""
     state.cost[g], state.boxes[g] = build(
@@ -132,7 +132,7 @@ def scatter(losses, people, state, free, left, desk):
         state.of[free[i]] = chosen
 
 
-@compiled
+@inner
 def copy_group(one, g, other, slot):
     """Copy a group from one state to another."""
     other.size[slot], other.boxes[slot], other.cost[slot] = one.size[g], one.boxes[g], one.cost[g]
@@ -141,14 +141,14 @@ def copy_group(one, g, other, slot):
     copy_boxes(one.lo[g], one.hi[g], one.loss[g], other.lo[slot], other.hi[slot], other.loss[slot], one.boxes[g])
 
 
-@compiled
+@inner
 def take(state, g, new, slot):
     """Copy a group to a slot of what may become of it."""
     copy_group(state, g, new, slot)
     new.at[slot] = g
 
 
-@compiled
+@inner
 def leave(new, slot, person):
     """Take a person out of a group; its profile is that of before."""
     size = new.size[slot]
@@ -159,7 +159,7 @@ def leave(new, slot, person):
             return
 
 
-@compiled
+@inner
 def settle(state, new, slot, g):
     """Copy a slot to a group."""
     copy_group(new, slot, state, g)
@@ -167,7 +167,7 @@ def settle(state, new, slot, g):
         state.of[new.who[slot, i]] = g
 
 
-@compiled
+@inner
 def accept(state, new, slots):
     """Make true what may become of some groups; one that stands for none takes an empty place."""
     for slot in range(slots):
@@ -185,7 +185,7 @@ def accept(state, new, slots):
             settle(state, new, slot, g)
 
 
-@compiled
+@inner
 def move(losses, people, state, new, k, person, limit, desk):
     """A person goes where they cost least, or changes places with somebody there if nobody can be spared. The change,
     or 0 if it is more than the limit."""
@@ -220,7 +220,7 @@ def move(losses, people, state, new, k, person, limit, desk):
     return change
 
 
-@compiled
+@inner
 def opened(losses, people, state, new, k, person, some, desk):
     """A new group around a person, in slot 0: of a sample and those with them, who cost little and pay much."""
     a = state.of[person]
@@ -253,7 +253,7 @@ def opened(losses, people, state, new, k, person, some, desk):
     return True
 
 
-@compiled
+@inner
 def donors(losses, people, state, new, k, pool, desk):
     """The groups that lost people to slot 0, in the slots after it: how many slots, how many people of groups that are
     dissolved are in the pool (-1 if too many), and the change so far."""
@@ -282,7 +282,7 @@ def donors(losses, people, state, new, k, pool, desk):
     return slots, pooled, change
 
 
-@compiled
+@inner
 def place(losses, people, state, new, slots, person, limit, desk):
     """Put a person of the pool where they cost least, into a slot or a group that becomes one: slots, and the cost,
     which is the limit if there is no such place."""
@@ -310,7 +310,7 @@ def place(losses, people, state, new, slots, person, limit, desk):
     return slots, best
 
 
-@compiled
+@inner
 def open_group(losses, people, state, new, k, person, limit, some, pool, desk):
     """A new group, and what becomes of those it takes people from. The change, or 0 if it is more than the limit."""
     if not opened(losses, people, state, new, k, person, some, desk):

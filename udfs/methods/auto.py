@@ -6,7 +6,9 @@ not large, 'balanced' and 'best' search by the prices that also prove how near t
 to be compiled. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
-Where models are required, so does a peel that is blind to them, and all starts are repaired first.
+Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
+exchanged between groups (exchange/search.py) or, with 'fast', in small tables and for what that search does not know,
+groups are refined. The report says which.
 `effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short polish, 'balanced'
 takes some seconds, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
 peel runs to its end, and what is left of the budget goes to refine.
@@ -136,7 +138,10 @@ def cluster(
     if is_searched and effort == "best":
         pause = partial(progress, THOUSANDTHS, THOUSANDTHS)
         return _searched(problem, [start, found], k, rng, lambda *done, **facts: pause(), objective, effort)
-    return deal(problem, found, rng) if problem.models and objective not in costs.PRIVATE else found
+    if not problem.models:
+        return found
+    dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
+    return replace(dealt, report=dealt.report | {"refined": True})
 
 
 def _starts(

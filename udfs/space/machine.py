@@ -14,6 +14,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite.binding import add_symbol
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -35,22 +36,45 @@ def inner(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def unit(result: str, *given: str) -> Callable[[Callable[..., Any]], Any]:
+    """A function of two pointers, to integers and to numbers, and of these further types ('int64' or 'float64'), which
+    compiled functions call by its name. Other than that of an inner function its code is not part of theirs, to be made
+    again with each of them, so that many such compile in a fraction of the time. `on_memory` lets Python call it."""
+
+    def make(function: Callable[..., Any]) -> Any:
+        asked = _signature(result, given)
+        code = _kept(asked, function)
+        name = f"{function.__module__}.{function.__name__}"
+        add_symbol(name, code.address)
+        return numba.types.ExternalFunction(name, asked)
+
+    return make
+
+
 def on_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of an array of integers, one of numbers, a number and an integer that answers with a number, in
     machine code. It and what it calls see both arrays as pointers: one word each, and places are not looked at whether
     they count from the end. That compiles faster than anything with arrays in it, and runs faster."""
-    types = numba.types
-    asked = types.float64(types.CPointer(types.int64), types.CPointer(types.float64), types.float64, types.int64)
-    try:
-        code = numba.cfunc(asked, cache=True)(function)
-    except RuntimeError:  # there is no folder to keep it in
-        code = numba.cfunc(asked)(function)
+    code = _kept(_signature("float64", ("float64", "int64")), function)
 
     def call(m: Any, x: Any, number: float, integer: int) -> Any:
         ints, reals = code.ctypes.argtypes[:2]
         return code.ctypes(m.ctypes.data_as(ints), x.ctypes.data_as(reals), number, integer)
 
     return wraps(function)(call)
+
+
+def _signature(result: str, given: tuple[str, ...]) -> Any:
+    types = numba.types
+    pointers = types.CPointer(types.int64), types.CPointer(types.float64)
+    return getattr(types, result)(*pointers, *(getattr(types, each) for each in given))
+
+
+def _kept(asked: Any, function: Callable[..., Any]) -> Any:
+    try:
+        return numba.cfunc(asked, cache=True, error_model="numpy")(function)
+    except RuntimeError:  # there is no folder to keep it in
+        return numba.cfunc(asked, error_model="numpy")(function)
 
 
 @inner
