@@ -14,7 +14,7 @@ of attributes together, of which 2^22 are accepted. Good where a column must be 
 local methods are compared with: they lose several times less.
 
 Decided where the paper is silent:
-- Levels of numbers, and what is released: see `fulldomain`.
+- Levels of numbers, and what is released: see `fulldomain`. With `limits`, levels outside of them are none.
 - Of all generalizations that pass, the one of least NCP as printed is taken; of equal ones the first in the order of
   the levels, the first attribute's first.
 - With `max_suppression`, what passes has no more than this share of all rows in classes of fewer than k, and they are
