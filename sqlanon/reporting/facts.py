@@ -40,7 +40,7 @@ from sqlanon.releases.release import Release
 from sqlanon.reporting.columns import Column, column_of
 from sqlanon.reporting.looked import Looked, Private
 from sqlanon.reporting.signing import Paper, combination_in_words, others_of, quiet
-from sqlanon.sqltext import literal, name, query_or_none, render
+from sqlanon.sqltext import literal, name, query_or_none, render, split_name
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
 
@@ -146,8 +146,8 @@ class Facts:
     @property
     def next(self) -> str:
         """What to do next."""
-        stored = self.title if self.title != UNNAMED else None
-        otherwise = verdict.publishing(stored) if self.is_release else "sign the report"
+        publish = verdict.publishing(self.title) if self.title != UNNAMED else "publish it"
+        otherwise = publish if self.is_release else "sign the report"
         repair = f"anonymize its source with {option('k', self.policy.k)}"
         return verdict.next_step(self.holds, self.warned, otherwise, repair)
 
@@ -307,7 +307,10 @@ def _reading(con: Session, asked: str, policy: Policy, rows: int) -> tuple[Readi
 
 def _shown(source: str) -> str | None:
     """A source as a reader may see it: a query may hold values, so it is not shown."""
-    return source if query_or_none(source) is None and not source.startswith((FRAME, f"temp.{PREFIX}")) else None
+    if query_or_none(source) is not None or source.startswith((FRAME, f"temp.{PREFIX}")):
+        return None
+    parts = split_name(source)
+    return parts[0] if parts and len(parts) == 1 else source
 
 
 def _count(con: Session, source: Source) -> int:

@@ -146,7 +146,7 @@ def _steps(facts: Facts) -> Picture:
                     place, 100 * step.share, 0.62, left, color=colour, alpha=strength, edgecolor=theme.paper, lw=0.8
                 )
                 if step.share >= 0.14:
-                    ink = theme.paper if strength > 0.75 else theme.ink
+                    ink = theme.paper if strength > 0.75 and step.depth < 1 else theme.ink
                     middle = left + 50 * step.share
                     text = step.name.partition(" of ")[0]
                     axes.text(middle, place, text, ha="center", va="center", size=TYPE - 2, color=ink)

@@ -19,7 +19,7 @@ from sqlanon.policy import words
 from sqlanon.privacy.check_sql import Verified
 from sqlanon.releases.release import Release
 from sqlanon.reporting import figures, limits, signing
-from sqlanon.reporting.facts import Facts, facts_of_release, facts_of_table
+from sqlanon.reporting.facts import UNNAMED, Facts, facts_of_release, facts_of_table
 from sqlanon.sqltext import query_or_none
 from sqlanon.version import __version__
 
@@ -343,7 +343,7 @@ def _policy(facts: Facts) -> str:
         policy = facts.policy
         if policy.population is not None and query_or_none(policy.population) is not None:
             policy = replace(policy, population="(a query)")  # it may hold values
-        toml = policy.toml(source=facts.source, name=facts.title)
+        toml = policy.toml(source=facts.source, name=None if facts.title == UNNAMED else facts.title)
         body = f'<div class="two">{body}{_code(toml)}</div>'
     return _section("The policy" if facts.is_release else "What was required", body, "card")
 

@@ -13,6 +13,8 @@ from sqlanon.studio.workspace import Source
 SAMPLE = 10
 """Rows that are shown after somebody has asked for them."""
 NEARLY_UNIQUE = 0.9
+KINDS = {"BOOLEAN": "yes or no", "VARCHAR": "text", "ENUM": "choice", "STRUCT": "record"}
+"""Types in a word."""
 SUGGESTED = {"identifier": "out", "quasi": "quasi", "sensitive": "sensitive", "keep": "keep"}
 """From the roles of `detect` to those of a draft."""
 _ORDERED = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|U?BIGNUM|VARINT|DECIMAL\(.*\)|FLOAT|REAL|DOUBLE"
@@ -61,7 +63,10 @@ class Looked:
             return "number"
         if self.is_date:
             return "date" if self.type == "DATE" else "date and time"
-        return "yes or no" if self.type == "BOOLEAN" else "text" if "VARCHAR" in self.type else self.type.lower()[:24]
+        if self.type.endswith("]"):
+            return "list"
+        kind = self.type.partition("(")[0]  # an enum's type lists its values
+        return KINDS.get(kind, kind.lower())
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,8 @@ class Profile:
 
     @property
     def person(self) -> Looked | None:
-        """A column that may tell whom a row is about: called like a number of a person, and with repeated values."""
-        pattern = r"(patient|person|customer|client|member|user|employee|student|subject)[_ ]?(id|no|number|key)?|pid"
-        for column in self.columns:
-            if re.fullmatch(pattern, column.name.lower()) and 1 < column.distinct < column.rows:
-                return column
-        return None
+        """The column that tells whom a row is about, as far as `detect` can say: a person's number that repeats."""
+        return next((column for column in self.columns if column.suggested == "person"), None)
 
 
 def columns_of(con: Session, source: Source) -> list[tuple[str, str]]:
@@ -115,8 +116,8 @@ def profile_of(con: Session, source: Source) -> Profile:
             each.distinct,
             int(absent),
             found.rows,
-            SUGGESTED.get(each.role or "", "out"),
-            each.reason,
+            "person" if column == found.entity else SUGGESTED.get(each.role or "", "out"),
+            f"{each.reason}, and it repeats" if column == found.entity else each.reason,
         )
         for number, (column, each, absent) in enumerate(zip(types, found.columns, nulls, strict=True))
     )

@@ -94,7 +94,14 @@ def test_roles_are_counted_live(clinic: Client) -> None:
 
 def test_there_is_one_person_column(clinic: Client) -> None:
     clinic.get("/t/visits/data")
-    assert "“patient_id” has 40 values in 120 rows" in said(clinic.get("/t/visits/data"))
+    warning = "“patient_id” has 40 values in 120 rows"
+    assert warning in said(clinic.get("/t/visits/data"))
+    roles(clinic, "visits", age="quasi")
+    assert f"{warning}. If it is a person's number, whoever knows" in said(clinic.get("/t/visits/promise"))
+    page = clinic.post("/t/visits/columns/suggest", {})
+    assert "Person? the column name suggests a person's number, and it repeats" in said(page)
+    assert clinic.server.studio.desks["visits"]._draft.person == "patient_id"
+    assert warning not in said(clinic.get("/t/visits/promise"))
     page = clinic.post("/t/visits/person", {"person": "several", "column": "0"})
     assert "40 people in 120 rows" in said(page)
     roles(clinic, "visits", age="person")

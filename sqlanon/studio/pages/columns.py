@@ -123,7 +123,7 @@ def _live(ask: Ask, profile: Profile, draft: Draft) -> dict[str, Any]:
 
 
 def _effect(ask: Ask, draft: Draft, column: Looked, now: Answer) -> Effect:
-    if column.name == draft.person or (column.suggested == "out" and column.name not in draft.quasi):
+    if column.name == draft.person or (column.suggested in ("out", "person") and column.name not in draft.quasi):
         return Effect(column.number, "", False)
     is_in = column.name in draft.quasi
     quasi = [name for name in draft.quasi if name != column.name] if is_in else [*draft.quasi, column.name]
