@@ -44,7 +44,7 @@ class Tab:
         try:
             self.connection.request(method, address, body, headers)
             answer = self.connection.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionResetError):  # it was idle for long; a browser asks again
+        except ConnectionError:  # it was idle for long; a browser asks again
             self.connection.close()
             self.connection.request(method, address, body, headers)
             answer = self.connection.getresponse()
