@@ -124,7 +124,8 @@ class Facts:
         required = {proof.column for proof in self.proofs if proof.asked is not None}
         for proof in self.proofs:
             if proof.model == "l" and proof.column not in required and (proof.reached or 2) <= 1:
-                found.append(verdict.homogeneous(str(proof.column)))
+                overall = next((one.overall for one in self.private if one.column == proof.column), None)
+                found.append(verdict.homogeneous(str(proof.column), overall))
         if self.unique_with_kept:
             found.append(verdict.unique_with(self.kept, self.unique_with_kept))
         if self.loss == 0 and self.rows and not self.policy.kind.prints_exact:
