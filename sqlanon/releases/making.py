@@ -258,7 +258,7 @@ class Making:
             planned = dataclasses.replace(planned, sql=f"select * exclude ({PLACE}) from {rows}", columns=columns)
         before = predecessor(self.catalog, self.target.name, self.stack)
         self._make_room(replace)
-        proof = store(self.catalog, planned, self.target, self._columns(planned))
+        proof = store(self.catalog, planned, self.target, self._columns(planned), self.key)
         return self._finish(planned, proof, held, before, statements)
 
     def keep(self, rows: str, release: Release, replace: bool) -> Made:
