@@ -81,6 +81,8 @@ def _plan_sql(con: Session, request: str) -> str:
     source, policy = options.pop("source"), Policy.of(options)
     if policy.strict:
         raise PolicyError("strict is for stored releases: CREATE ANONYMIZED TABLE, or sqlanon.anonymize(con, ...)")
+    if policy.pseudonyms == "class":
+        raise PolicyError("pseudonyms = 'class' is for stored releases: CREATE ANONYMIZED TABLE, or sqlanon.anonymize")
     return plan_release(con, source, policy).sql
 
 

@@ -23,7 +23,8 @@ def warnings_of(view: Covering, rows: Iterable[Attack]) -> tuple[Warned, ...]:
     found = []
     for row in rows:
         if row.attack == "homogeneity" and row.promise is None and row.got:
-            found.append(verdict.homogeneous(str(row.column)))
+            counts = np.unique(view.of_rows[str(row.column)], return_counts=True)[1]
+            found.append(verdict.homogeneous(str(row.column), float(counts.max() / counts.sum())))
         if row.attack == "intersection" and row.verdict == "not tried":
             found.append(verdict.other_release(f"{row.tried}."))
     kept = view.source.resolve_names((*view.policy.keep, *view.policy.unsafe_keep))

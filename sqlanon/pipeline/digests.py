@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.families import WHOLE, known_family
+from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.options import ROLES, ROW_WEIGHT_COLUMN
 from sqlanon.policy.policy import Policy
@@ -32,6 +33,8 @@ ADDED = "sqlanon_added"
 COHORT = "sqlanon_cohort"
 """The column of the people whom somebody was first released with, and never without."""
 LEDGER = (DIGEST, ADDED, COHORT, STATE)
+PLACE = "sqlanon_place"
+"""The number of a row in its source, by which those that are left out are told."""
 
 
 @dataclass(frozen=True)
@@ -153,3 +156,11 @@ def with_digest(policy: Policy) -> Policy:
     """The policy under which digests, and the weight if there is one, pass through to the rows."""
     weight = (ROW_WEIGHT_COLUMN,) if policy.row_weight else ()
     return replace(policy, unsafe_keep=(*policy.unsafe_keep, *weight, DIGEST, STATE), row_weight=False)
+
+
+def with_places(reading: Reading) -> Reading:
+    """What is read, with the number of each row, which passes through to the rows."""
+    relation = f"(select *, row_number() over () as {PLACE} from {reading.source.relation})"
+    source = replace(reading.source, relation=relation, types={**reading.source.types, PLACE: "BIGINT"}, is_table=False)
+    policy = replace(reading.policy, unsafe_keep=(*reading.policy.unsafe_keep, PLACE))
+    return replace(reading, source=source, policy=policy)

@@ -29,8 +29,10 @@ def measurement(
     tolerance: Tolerance = Tolerance.LACKING,
     represent: str = "closure",
     held: Held | None = None,
+    left_out: int = 0,
 ) -> list[Cte]:
-    """Steps that end in PARTS, for a release that can stand behind FROM, against its source.
+    """Steps that end in PARTS, for a release that can stand behind FROM, against its source. Rows that were `left_out`
+    and are not in the source count as suppressed.
 
     A center says nothing of what it covers, so of such a release only classes and diversities are measured.
     """
@@ -66,7 +68,7 @@ def measurement(
     ]
     return [
         *measured_encoding(reading, kept, held),
-        *box_ctes(reading, release, kept, tolerance, represent, tuple(values)),
+        *box_ctes(reading, release, kept, tolerance, represent, tuple(values), left_out),
         *(Cte(part, "\nunion all\n".join(queries[part]) or empty_sql(part)) for part in PARTS),
     ]
 

@@ -23,7 +23,7 @@ HISTORY = "sqlanon history"
 """The column with all rows of a person, in the query that looks at models; no table has one of this name."""
 TIED = (
     "The release shows which rows are one person's, and the number of people who share the rarest set of rows is ",
-    "; k is {k}. Set linked = true, or do not release {entity}",
+    "; k is {k}. Set linked = true or pseudonyms = 'class', or do not release {entity}",
 )
 """What to say of pseudonyms that tie too much together: before how many people there are, and after."""
 GROUP = "group_id"

@@ -34,11 +34,13 @@ def box_ctes(
     tolerance: Tolerance = Tolerance.EXACT,
     represent: str = "closure",
     values: Sequence[str] = (),
+    left_out: int = 0,
 ) -> list[Cte]:
     """Steps from a released table to its classes and the ranks that each covers, as its labels say: `boxes`.
 
     `kept` are expressions over the release's columns and `values` the names among them by which rows that it lacks are
-    recognized. A label that means nothing is an error, unless the source has changed since.
+    recognized; `left_out` counts rows that are in neither. A label that means nothing is an error, unless the source
+    has changed since.
     """
     attributes = reading.attributes
     columns = [*(f"{label_sql(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
@@ -46,6 +48,11 @@ def box_ctes(
     printed = [Cte("printed", f"select {', '.join(columns)} from {release}")]
     if tolerance is Tolerance.LACKING:
         printed = [Cte("printed_rows", printed[0].body), Cte("printed", _with_left_out(attributes, values))]
+    if left_out:
+        stars = [*(f"'*' as {a.labels}" for a in attributes), *(f"null as {value}" for value in values)]
+        gone = f"select {', '.join([*stars, 'true as is_left_out'])} from range({left_out})"
+        *earlier, last = printed
+        printed = [*earlier, Cte("printed_known", last.body), Cte("printed", f"from printed_known\nunion all\n{gone}")]
     is_older = tolerance is Tolerance.OLDER
     return [
         *printed,

@@ -23,6 +23,13 @@ SEVERAL = Parameter(
     "each column alone",
     choices=("strict", "separate"),
 )
+PSEUDONYMS = Parameter(
+    "pseudonyms",
+    "person",
+    "what the pseudonym of the entity stands for: a person in all rows, or the person in one class only, so that it "
+    "does not tie rows of different classes together",
+    choices=("person", "class"),
+)
 DELETED = Parameter(
     "deleted",
     "withdraw",

@@ -22,6 +22,7 @@ from sqlanon.policy.options import (
     MAX_SUPPRESSION,
     MOST_QUASI,
     PARAMETERS,
+    PSEUDONYMS,
     RANGES,
     REPRESENTATIONS,
     ROLES,
@@ -35,6 +36,7 @@ from sqlanon.policy.validation import (
     check_method,
     check_models,
     check_population,
+    check_pseudonyms,
     column_names,
     grid_of,
     limits_of,
@@ -83,6 +85,8 @@ class Policy:
     hierarchies: column → hierarchy; a column not listed uses the hierarchy of its own name, None means none.
     weights: column → weight in the distances and losses (default 1).
     pseudonymize: columns released as keyed hashes of their values; they link releases made with one key.
+    pseudonyms: 'person' gives the entity one pseudonym in all rows; 'class' gives it another one in every class, and
+        in classes where fewer than k people have as many rows, one in every row.
     ranges: 'text' releases numbers as [25-30], 'columns' as two typed columns age_min and age_max, 'snapped' as [25-29]
         with ends on a grid, which show no person's value. 'auto' releases decimals, floats and timestamps as 'snapped'
         does, and whole numbers and dates as 'text' does.
@@ -146,6 +150,7 @@ class Policy:
     keep: tuple[str, ...] = ()
     unsafe_keep: tuple[str, ...] = ()
     pseudonymize: tuple[str, ...] = ()
+    pseudonyms: str = "person"
     hierarchies: Mapping[str, str | None] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: str = "auto"
@@ -188,7 +193,7 @@ class Policy:
         for switch in ("refine", "polish", "strict", "linked", "row_weight"):
             if not isinstance(getattr(self, switch), bool):
                 raise PolicyError(f"{option_name(switch)} is {getattr(self, switch)!r}; it must be true or false")
-        for choice in (DELETED, CHANGED, UPDATED, FAILED, FORMING):
+        for choice in (DELETED, CHANGED, UPDATED, FAILED, FORMING, PSEUDONYMS):
             object.__setattr__(self, choice.name, choice.check(getattr(self, choice.name)))
         if self.batch is not None:
             object.__setattr__(self, "batch", whole_number("batch", self.batch, 1))
@@ -215,6 +220,7 @@ class Policy:
         check_population(self)
         object.__setattr__(self, "row_price", ROW_PRICE.check(self.row_price))
         check_linked(self)
+        check_pseudonyms(self)
         bound = per_column(self, "hierarchies", self.hierarchies, self.sensitive)
         bound = {column: None if given is False else given for column, given in bound.items()}  # TOML has no null
         object.__setattr__(self, "hierarchies", bound)
@@ -258,7 +264,9 @@ class Policy:
     @property
     def ties_rows(self) -> bool:
         """Is the entity released, if only as a pseudonym, so that everybody sees which rows are one person's?"""
-        return self.entity is not None and fold(self.entity) in map(fold, (*self.pseudonymize, *self.keep))
+        if self.entity is None or self.pseudonyms == "class":
+            return False
+        return fold(self.entity) in map(fold, (*self.pseudonymize, *self.keep))
 
     @property
     def sees_sensitive(self) -> bool:

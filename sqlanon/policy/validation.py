@@ -61,6 +61,19 @@ def check_entity(policy: Policy) -> None:
             raise PolicyError(f"'{policy.entity}' is the entity, so it cannot be in {option_name(role)}")
 
 
+def check_pseudonyms(policy: Policy) -> None:
+    """What can be asked where pseudonyms differ from class to class."""
+    if policy.pseudonyms != "class":
+        return
+    if policy.entity is None or [fold(column) for column in policy.pseudonymize] != [fold(policy.entity)]:
+        raise PolicyError(
+            "pseudonyms = 'class' needs an entity that is pseudonymized, and no other pseudonyms, which would tie its "
+            "rows together: entity = 'patient_id', pseudonymize = ['patient_id']"
+        )
+    if policy.linked:
+        raise PolicyError("pseudonyms = 'class' is for releases that are not linked, where pseudonyms may tie all rows")
+
+
 def check_linked(policy: Policy) -> None:
     """What can be asked where people are grouped by all of their rows."""
     if not policy.linked:

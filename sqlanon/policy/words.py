@@ -39,6 +39,8 @@ def policy_in_words(policy: Policy) -> list[str]:
         )
     if policy.pseudonymize:
         told.append(f"{listed(policy.pseudonymize)} {_is(policy.pseudonymize)} replaced by keyed codes (pseudonyms).")
+    if policy.pseudonyms == "class":
+        told.append(f"The code of {policy.entity} is another one in every class, so that it does not tie classes.")
     if policy.identity:
         told.append(f"{listed(policy.identity)} {_is(policy.identity)} used to recognize people, and never released.")
     bound = [f"{column} by {hierarchy}" for column, hierarchy in policy.hierarchies.items() if hierarchy]

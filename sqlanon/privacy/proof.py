@@ -12,6 +12,7 @@ from sqlanon.pipeline.models import asked_of, homogeneous_sql, sensitive_of
 from sqlanon.pipeline.promises import GROUP, TIED, Promise, listed_sql
 from sqlanon.pipeline.proof import Proof
 from sqlanon.policy.policy import Policy
+from sqlanon.privacy.verdict import possible_l
 from sqlanon.sqltext import fold, literal
 from sqlanon.sqltext import name as quoted
 
@@ -59,14 +60,16 @@ def warn_of_homogeneous(
         query = f"FROM anon.model_violations({asked}, 'distinct_l', 2)"
         look = in_words(python=f'con.sql("{query}")', sql=query, command=f"sqlanon shell: {query}")
         look = f". To see them: {look}" if release is not None else ""
-        look = f"{look}. To prevent this: {option('l', 2)}"
-        ((classes, rows),) = catalog.run(homogeneous_sql(table, promise.printed, column))
-        say_homogeneous(column, classes, rows, proof, look)
+        ((classes, rows, overall),) = catalog.run(homogeneous_sql(table, promise.printed, column))
+        say_homogeneous(column, classes, rows, overall, proof, look)
 
 
-def say_homogeneous(column: str, classes: int, rows: int, proof: Proof, look: str) -> None:
-    """Warn of classes in which everybody has the same value, if there are any."""
+def say_homogeneous(column: str, classes: int, rows: int, overall: float, proof: Proof, look: str = "") -> None:
+    """Warn of classes in which everybody has the same value, if there are any, and say what prevents it where a value
+    has this share of all rows."""
     if classes:
+        possible = possible_l(overall)
+        mend = option("l", possible) if possible is not None else f"leave out '{column}', which hardly differs"
         log.warning(
             "No l or t is set for sensitive column '%s': in %s of %s classes (%s of %s rows) "
             "everyone has the same value%s",
@@ -75,7 +78,7 @@ def say_homogeneous(column: str, classes: int, rows: int, proof: Proof, look: st
             f"{proof.classes:,}",
             f"{rows:,}",
             f"{proof.rows:,}",
-            look,
+            f"{look}. To prevent this: {mend}",
         )
 
 
@@ -92,5 +95,7 @@ def with_sensitive(table: str, sensitive_table: str | None, policy: Policy) -> s
 
 
 def entity_of(columns: Sequence[str], policy: Policy) -> str | None:
-    """The entity's column in a release, if it is released there."""
+    """The entity's column in a release, if it is released there and tells people apart in all of it."""
+    if policy.pseudonyms == "class":
+        return None
     return next((column for column in columns if policy.entity and fold(column) == fold(policy.entity)), None)

@@ -6,6 +6,7 @@ require it, in the words of the interface in which it is read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,10 +55,22 @@ def told(holds: bool, warnings: Sequence[Warned], then: str) -> list[str]:
     return [*said, f"{state(holds, warnings)}{named}", f"next: {then}"]
 
 
-def homogeneous(column: str) -> Warned:
-    """A class has one value of a sensitive column, and nothing was required of it."""
+def homogeneous(column: str, overall: float | None = None) -> Warned:
+    """A class has one value of a sensitive column, and nothing was required of it. `overall` is the share of its most
+    frequent value in the whole table, if that is known."""
     said = f"In at least one class everybody has the same {column}, and nothing prevents it."
-    return Warned(HOMOGENEOUS, said, f"require {option('l', 2)} of {column}")
+    possible = possible_l(overall)
+    mend = f"require {option('l', possible)} of {column}" if possible is not None else f"leave out {column}"
+    return Warned(HOMOGENEOUS, said, mend)
+
+
+def possible_l(overall: float | None) -> float | None:
+    """An l that classes can keep where a value has this share of the whole table: 2, or as much as there can be, with a
+    digit after the point; None where nearly everybody has that value."""
+    if overall is None or overall <= 0.5:
+        return 2
+    possible = math.floor(10 / overall + 1e-9) / 10
+    return possible if possible > 1 else None
 
 
 def unique_with(columns: Sequence[str], share: float) -> Warned:

@@ -19,6 +19,7 @@ from sqlanon.pipeline.metrics import leaving, rounded
 from sqlanon.pipeline.plan import request_of
 from sqlanon.pipeline.readback import Tolerance, box_ctes, is_suppressed_sql, known, with_ranks
 from sqlanon.pipeline.reading import Reading
+from sqlanon.releases.remaining import without_left_out
 from sqlanon.sqltext import Cte, answer_sql, literal, render, with_ctes
 from sqlanon.udfs.evaluate.whatif import Answer, answers
 from sqlanon.wording import plural
@@ -102,12 +103,14 @@ def explain(release: Release) -> Explanation:
         raise CatalogError("Only a release of classes that are released as what covers them can be explained")
     with translate_errors(), registered(release.con) as named:
         catalog = Catalog.of(release.con)
-        reading = catalog.read(named(release.origin), policy)
-        _refuse_changed(catalog, reading, release)
-        with keep_steps(catalog.con, measured_encoding(reading)) as (held, _):
-            steps = _steps(reading, release, held)
-            by_column, widest = _losses(catalog, reading, steps), _widest(catalog, reading, steps)
-        found = _answers(catalog, reading)
+        whole = catalog.read(named(release.origin), policy)
+        _refuse_changed(catalog, whole, release)
+        with without_left_out(catalog, whole.source, release.table, policy, release.proof) as rest:
+            reading = catalog.read(rest.source, policy)
+            with keep_steps(catalog.con, measured_encoding(reading)) as (held, _):
+                steps = _steps(reading, release, held, rest.gone)
+                by_column, widest = _losses(catalog, reading, steps), _widest(catalog, reading, steps)
+            found = _answers(catalog, reading)
     names = [attribute.column for attribute in reading.attributes]
     lost = {reason.column: reason.loss for reason in by_column}
     weights = {attribute.column: attribute.weight for attribute in reading.attributes}
@@ -148,10 +151,11 @@ def losses_sql(reading: Reading) -> str:
     return render("steps/explain/losses.sql", labels=labels)
 
 
-def _steps(reading: Reading, release: Release, held: Held) -> list[Cte]:
-    """From the release to its labels and what each of them covers."""
+def _steps(reading: Reading, release: Release, held: Held, gone: int) -> list[Cte]:
+    """From the release to its labels and what each of them covers; `gone` rows are left out of both."""
     tolerance = Tolerance.EXACT if reading.policy.max_suppression is None else Tolerance.LACKING
-    return [*measured_encoding(reading, held=held), *box_ctes(reading, release.table, tolerance=tolerance)]
+    boxes = box_ctes(reading, release.table, tolerance=tolerance, left_out=gone)
+    return [*measured_encoding(reading, held=held), *boxes]
 
 
 def _losses(catalog: Catalog, reading: Reading, steps: list[Cte]) -> list[Reason]:

@@ -17,9 +17,9 @@ from sqlanon.catalog.releases import register, remove
 from sqlanon.engine.frames import catalog_name, readable, registered
 from sqlanon.engine.instances import enlist, key_named
 from sqlanon.engine.names import snapshot
-from sqlanon.engine.session import Session, keep_steps, numeric_faults, transaction, translate_errors, unwrap
+from sqlanon.engine.session import Session, keep_steps, numeric_faults, temporary, transaction, translate_errors, unwrap
 from sqlanon.errors import PolicyError, SqlanonError, not_one_of, option
-from sqlanon.pipeline.digests import DIGEST, STATE, Digests, read_columns, with_digest
+from sqlanon.pipeline.digests import DIGEST, PLACE, STATE, Digests, read_columns, with_digest, with_places
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.plan import Plan, encode, plan
 from sqlanon.pipeline.promises import Promise, promise_of
@@ -37,6 +37,7 @@ from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.ledger import refuse_people
 from sqlanon.releases.measuring import Measured, UnmeasuredError, measure
 from sqlanon.releases.release import Release
+from sqlanon.releases.remaining import without_left_out
 from sqlanon.releases.starting import begun
 from sqlanon.releases.storing import store
 from sqlanon.releases.texts import use_suggestions, warn_of_text
@@ -218,6 +219,8 @@ class Making:
     """The source as the catalog remembers it."""
     stack: ExitStack
     is_measured: bool = True
+    first: Making | None = None
+    """The same with the rows that were left out, where some were: what is released then knows nothing of them."""
     digests: Digests | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -236,15 +239,26 @@ class Making:
         """What the release is asked to be."""
         return self.reading.policy
 
+    @property
+    def asked(self) -> Policy:
+        """What was asked, with the rows that were left out."""
+        return (self.first or self).reading.policy
+
     def make(self, replace: bool) -> Made:
         """Plan, store, prove, measure, register."""
         if self.digests is not None:
             refuse_people(self.catalog.con, self._recognized.source, self.policy)
         held, statements = self._encode()
         planned = self._plan(held)
+        if self.policy.max_suppression is not None:
+            rows = self.stack.enter_context(temporary(self.catalog.con, "drawn", planned.sql))
+            if (rest := self._without_left_out(rows)) is not None:
+                return rest.make(replace)
+            columns = tuple(column for column in planned.columns if column != PLACE)
+            planned = dataclasses.replace(planned, sql=f"select * exclude ({PLACE}) from {rows}", columns=columns)
         before = predecessor(self.catalog, self.target.name, self.stack)
         self._make_room(replace)
-        proof = store(self.catalog, planned, self.target, self._columns(planned))
+        proof = store(self.catalog, planned, self.target, self._columns(planned), self.key)
         return self._finish(planned, proof, held, before, statements)
 
     def keep(self, rows: str, release: Release, replace: bool) -> Made:
@@ -264,25 +278,52 @@ class Making:
         if self.run.findings.get("trivial"):
             log.warning("%s cannot reach this l with several groups, so all rows are in one group", self.policy.method)
         proof = self._prove(planned, proof, held)
-        tolerance = Tolerance.LACKING if self.policy.may_drop else Tolerance.EXACT
-        findings = self.run.findings
-        measured, losses = Measured({}, {})
-        if self.is_measured:
-            with numeric_faults(UnmeasuredError):
-                measured, losses = measure(
-                    self.catalog, self.reading, self.target.storage, self.target.name, findings, tolerance, held
-                )
+        measured, losses = self._measured(proof, held) if self.is_measured else Measured({}, {})
         self._check_combinations(held, before)
         self._register(planned, proof, measured)
         return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured, losses)
 
+    def _measured(self, proof: Proof, held: Held) -> Measured:
+        """What was lost, by the range of what is released: that of rows which were left out would tell their values."""
+        tolerance = Tolerance.LACKING if self.policy.may_drop else Tolerance.EXACT
+        where, findings = (self.target.storage, self.target.name), self.run.findings
+        with numeric_faults(UnmeasuredError), ExitStack() as stack:
+            if self.first is not None:
+                return measure(self.catalog, self.reading, *where, findings, tolerance, held, proof.left_out or 0)
+            if not proof.left_out:
+                return measure(self.catalog, self.reading, *where, findings, tolerance, held)
+            asked = (self.catalog, self.reading.source, self.target.storage, self.policy, proof)
+            rest = stack.enter_context(without_left_out(*asked))
+            reading = self.catalog.read(rest.source, self.policy)
+            return measure(self.catalog, reading, *where, findings, tolerance, None, rest.gone)
+
+    def _without_left_out(self, rows: str) -> Making | None:
+        """The same release of the rows that are not left out, if some are: labels, groups and losses would tell their
+        values, as they depend on the whole domain. All rows that were suppressed were left out then, and none is now.
+        """
+        source = self.reading.source
+        kept = f"{PLACE} in (select {PLACE} from {rows})"
+        sql = f"select * exclude ({PLACE}) from {with_places(self.reading).source.relation} where {kept}"
+        rest = replace(source, relation=self.stack.enter_context(temporary(self.catalog.con, "rest", sql)))
+        if self._count(rest) == self._count(source):
+            return None
+        policy = replace(self.policy, max_suppression=None)
+        reading = self.catalog.read(replace(rest, is_table=True), policy)
+        return replace(self, reading=reading, first=self)
+
+    def _count(self, source: Source) -> int:
+        ((rows,),) = self.catalog.run(f"select count(*) from {source.relation}")
+        return int(rows)
+
     @property
     def _recognized(self) -> Reading:
-        """What is read, with the digest of each person where a view is to know them again."""
-        if self.digests is None:
-            return self.reading
-        source = self.digests.of(self.reading.source, self.policy, self.key)
-        return replace(self.reading, policy=with_digest(self.policy), source=source)
+        """What is read, with the digest of each person where a view is to know them again, and with places where rows
+        may be left out."""
+        reading = self.reading
+        if self.digests is not None:
+            source = self.digests.of(reading.source, self.policy, self.key)
+            reading = replace(reading, policy=with_digest(self.policy), source=source)
+        return reading if self.policy.max_suppression is None else with_places(reading)
 
     def _encode(self) -> tuple[Held, list[str]]:
         """Keep the source as tuples of ranks: what makes, proves and measures the release reads them there."""
@@ -294,7 +335,7 @@ class Making:
 
     def _columns(self, planned: Plan) -> tuple[str, ...]:
         """The columns that are released."""
-        return tuple(column for column in planned.columns if column not in (DIGEST, STATE))
+        return tuple(column for column in planned.columns if column not in (DIGEST, STATE, PLACE))
 
     def _make_room(self, replace: bool) -> None:
         """Drop the release to replace, or what the catalog remembers of one that was dropped otherwise."""
@@ -313,9 +354,8 @@ class Making:
             proof = prove(self.catalog, released, promise, self.policy)
         if self.policy.population is not None:
             proof = replace(proof, outside_population=self._outside(held))
-        if self.policy.may_drop:
-            ((rows,),) = self.catalog.run(f"select count(*) from {self.reading.source.relation}")
-            proof = replace(proof, left_out=rows - proof.rows)
+        if self.asked.may_drop:
+            proof = replace(proof, left_out=self._count((self.first or self).reading.source) - proof.rows)
         self._warn(promise, proof)
         warn_of_text(self.catalog, self.reading, self.target.storage, self.source)
         return proof
@@ -346,7 +386,7 @@ class Making:
         register(
             self.catalog,
             self.target,
-            self.reading,
+            replace(self.reading, policy=self.asked),
             planned.printed,
             columns,
             self.source,

@@ -37,12 +37,14 @@ def measure(
     findings: Mapping[str, Any],
     tolerance: Tolerance,
     held: Held | None = None,
+    left_out: int = 0,
 ) -> Measured:
-    """Measure the rows of a release against what it was made from; the parts of a named one go into the catalog."""
+    """Measure the rows of a release against what it was made from; the parts of a named one go into the catalog. Rows
+    that were `left_out` before count as suppressed."""
     policy = reading.policy
     is_apart = policy.kind.prints_exact  # no row is released with its sensitive value
     sensitive = [] if is_apart else reading.source.resolve_names(policy.sensitive)
-    ctes = measurement(reading, relation, sensitive, tolerance, policy.represent, held)
+    ctes = measurement(reading, relation, sensitive, tolerance, policy.represent, held, left_out)
     lists = ", ".join(f"(select list(entry) from {part} as entry) as {part}" for part in PARTS)
     with temporary(catalog.con, "measured", with_ctes(ctes, f"select {lists}")) as every:
         parts = {part: f"(select unnest({part}, recursive := true) from {every})" for part in PARTS}

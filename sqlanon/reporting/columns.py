@@ -71,14 +71,15 @@ def column_of(
     release: str | None,
     tolerance: Tolerance = Tolerance.EXACT,
     held: Held | None = None,
+    left_out: int = 0,
 ) -> Column:
-    """What became of an attribute of the source in a release. A bar holds k rows or more. Without a release only the
-    distribution of the source is looked at."""
+    """What became of an attribute of the source in a release; rows that are `left_out` are in neither. A bar holds k
+    rows or more. Without a release only the distribution of the source is looked at."""
     alone, least = replace(reading, attributes=(attribute,)), reading.policy.k
     ctes = measured_encoding(alone, held=held)
     # The labels need a release; where there is none, nothing is released.
     printed_at = release if release is not None else f"(from {reading.source.relation} limit 0)"
-    ctes += box_ctes(alone, printed_at, tolerance=tolerance)
+    ctes += box_ctes(alone, printed_at, tolerance=tolerance, left_out=left_out)
     asked = {"counts": counts(attribute), "domain": attribute.domain, "nodes": attribute.nodes}
     labels = known(attribute) if release is not None else f"({render('steps/report/no_labels.sql')})"
     ((rows_held, printed, nodes),) = run(

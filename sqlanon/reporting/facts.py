@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -37,6 +38,7 @@ from sqlanon.privacy.verdict import Warned
 from sqlanon.releases.combinations import Combination
 from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release
+from sqlanon.releases.remaining import without_left_out
 from sqlanon.reporting.columns import Column, column_of
 from sqlanon.reporting.looked import Looked, Private
 from sqlanon.reporting.signing import Paper, combination_in_words, others_of, quiet
@@ -126,7 +128,8 @@ class Facts:
         required = {proof.column for proof in self.proofs if proof.asked is not None}
         for proof in self.proofs:
             if proof.model == "l" and proof.column not in required and (proof.reached or 2) <= 1:
-                found.append(verdict.homogeneous(str(proof.column)))
+                overall = next((one.overall for one in self.private if one.column == proof.column), None)
+                found.append(verdict.homogeneous(str(proof.column), overall))
         if self.unique_with_kept:
             found.append(verdict.unique_with(self.kept, self.unique_with_kept))
         if self.loss == 0 and self.rows and not self.policy.kind.prints_exact:
@@ -179,10 +182,14 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
     """What there is to tell of a release. It is verified again: BrokenPromiseError if it no longer holds."""
     con, policy, kind = release.con, release.policy, release.policy.kind
     proof = release.verify()
-    with translate_errors(), registered(con) as named:
+    with translate_errors(), registered(con) as named, ExitStack() as stack:
         left_out = proof.left_out or 0
-        origin = named(release.origin)
+        origin, gone = named(release.origin), 0
         reading, notes = _reading(con, origin, policy, proof.rows + left_out)
+        if reading is not None and left_out:
+            catalog = Catalog.of(con)
+            rest = stack.enter_context(without_left_out(catalog, reading.source, release.table, policy, proof))
+            reading, gone, origin = catalog.read(rest.source, policy), rest.gone, f"from {rest.source.relation}"
         is_counted = proof.property in (ENTITIES.property, LINKED.property)
         entity = entity_of(release.relation().columns, policy) if is_counted else None
         if policy.entity is not None and entity is None:
@@ -207,19 +214,19 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
             entity=entity,
             proofs=_proofs_of_release(release, proof, table, shown if release.name else "your_table"),
             rows=proof.rows,
-            rows_in=_count(con, reading.source) if reading is not None else None,
+            rows_in=proof.rows + left_out if reading is not None else None,
             suppressed=0 if kind.prints_exact else table.suppressed(),
             left_out=left_out,
             classes=proof.classes if table.has_groups else None,
             sizes=table.sizes() if table.has_groups else (),
             risks=table.risks(proof.k),
-            columns=_columns(con, release, reading),
+            columns=_columns(con, release, reading, gone),
             private=table.private() if kind.has_classes else (),
             loss=release.measured.get("gcp"),
             lower_bound=release.measured.get("lower_bound"),
             metrics=release.metrics(),
             curve=_curve(con, origin, policy, proof.rows + left_out, curve) if reading is not None else (),
-            comparison=stored_comparison(con, release.source, policy, proof.rows + left_out),
+            comparison=None if left_out else stored_comparison(con, release.source, policy, proof.rows),
             sample=_sample(con, release.table),
             notes=tuple(notes),
             added=added_in_words(policy, release.learned),
@@ -351,17 +358,19 @@ def _proofs_of_release(release: Release, proof: Proof, table: Looked, shown: str
     return tuple(proofs)
 
 
-def _columns(con: Session, release: Release, reading: Reading | None) -> tuple[Column, ...]:
+def _columns(con: Session, release: Release, reading: Reading | None, gone: int) -> tuple[Column, ...]:
     if reading is None or release.policy.represent != "closure":
         return ()
     tolerance = Tolerance.LACKING if release.policy.may_drop else Tolerance.EXACT
-    return _columns_of(con, reading, release.table, tolerance)
+    return _columns_of(con, reading, release.table, tolerance, gone)
 
 
-def _columns_of(con: Session, reading: Reading, table: str | None, tolerance: Tolerance) -> tuple[Column, ...]:
+def _columns_of(
+    con: Session, reading: Reading, table: str | None, tolerance: Tolerance, gone: int = 0
+) -> tuple[Column, ...]:
     """What became of each column; the source is encoded once for all of them."""
     with keep_steps(con, measured_encoding(reading)) as (held, _):
-        return tuple(column_of(con, reading, a, table, tolerance, held) for a in reading.attributes)
+        return tuple(column_of(con, reading, a, table, tolerance, held, gone) for a in reading.attributes)
 
 
 def _lower_bound(catalog: Catalog, source: str, policy: Policy) -> float | None:

@@ -27,6 +27,7 @@ REFUSED = {
     "strict": STORED,
     "limits": "levels are limited in DuckDB only",
     "represent": "classes are released as centers in DuckDB only",
+    "pseudonyms": "pseudonyms that differ from class to class are made in DuckDB only",
     "forming": "groups are formed without sensitive values in DuckDB only",
 }
 """Options that Spark does not have, and why."""

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from sqlglot import exp
 
-from sqlanon.errors import BrokenPromiseError, option
+from sqlanon.errors import BrokenPromiseError
 from sqlanon.pipeline.models import Asked, Sensitive, asked_of, homogeneous_sql
 from sqlanon.pipeline.promises import TIED, Promise
 from sqlanon.pipeline.proof import Proof
@@ -93,8 +93,8 @@ def warn_of_homogeneous(frame: DataFrame, printed: Sequence[str], sensitive: Seq
     """Say how many people's sensitive values can be read off, where nothing was asked to prevent it."""
     with viewed(frame) as view:
         for one in sensitive:
-            classes, rows = one_row(frame, homogeneous_sql(view, printed, one))
-            say_homogeneous(one, int(classes), int(rows), proof, f". To prevent this: {option('l', 2)}")
+            classes, rows, overall = one_row(frame, homogeneous_sql(view, printed, one))
+            say_homogeneous(one, int(classes), int(rows), float(overall), proof)
 
 
 def reached(

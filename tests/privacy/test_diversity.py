@@ -162,3 +162,17 @@ def test_refining_loses_less_and_keeps_every_promise(shared: duckdb.DuckDBPyConn
     assert refined.metrics()["gcp"] < plain.metrics()["gcp"]
     assert refined.proof.k >= 4
     assert refined.proof.models["l"]["occupation"] >= 1.5
+
+
+@pytest.mark.parametrize(
+    ("rare", "proposed"),
+    [(10, "To prevent this: l=2"), (5, "To prevent this: l=1.3"), (1, "leave out 's', which hardly")],
+)
+def test_the_warning_proposes_an_l_that_the_table_can_keep(
+    con: duckdb.DuckDBPyConnection, caplog: pytest.LogCaptureFixture, rare: int, proposed: str
+) -> None:
+    con.execute(f"create table t as select i // 5 as q, if(i < {rare}, 'rare', 'common') as s from range(20) as r(i)")
+    sqlanon.anonymize(con, "t", ["q"], 5, sensitive=["s"], method="mondrian")
+    assert proposed in caplog.text
+    if (proposed := proposed.partition("l=")[2]) != "":
+        sqlanon.anonymize(con, "t", ["q"], 5, sensitive=["s"], method="mondrian", l=float(proposed))

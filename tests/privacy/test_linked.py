@@ -260,3 +260,46 @@ def test_what_not_even_everybody_together_keeps_is_refused(con: Con) -> None:
         sqlanon.anonymize(con, "visits", QUASI, 20, entity="who", linked=True, row_price=0.01)
     with pytest.raises(sqlanon.SqlanonError, match="l = 9"):
         sqlanon.anonymize(con, "visits", QUASI, 3, entity="who", linked=True, sensitive=["illness"], l=9)
+
+
+@pytest.mark.parametrize("quasi", [["age"], ["age", "day"]])
+def test_pseudonyms_of_one_class_tell_nobody_who_knows_all_rows_of_a_person(con: Con, quasi: list[str]) -> None:
+    rows = simulated(90)
+    fill(con, rows)
+    options: dict[str, Any] = {"entity": "who", "pseudonymize": ["who"], "key": KEY, "method": "mondrian"}
+    with pytest.raises(BrokenPromiseError, match="or pseudonyms = 'class'"):
+        sqlanon.anonymize(con, "visits", quasi, 3, **options)
+    release = sqlanon.anonymize(con, "visits", quasi, 3, **options, pseudonyms="class", ranges="columns", name="coded")
+    assert release.verify().k >= 3
+    listed = ", ".join(f"{column}_min, {column}_max" for column in quasi)
+    seen: dict[str, list[Any]] = defaultdict(list)
+    for who, *label in con.execute(f"select who, {listed} from coded").fetchall():
+        seen[who].append(tuple(label))
+    assert all(len(set(labels)) == 1 for labels in seen.values())  # nobody is in two classes
+    tied = [labels for labels in seen.values() if len(labels) > 1]
+    assert (len(tied) > 0) == (quasi == ["age"])  # where many have as many rows, a pseudonym still counts people
+    shared = defaultdict(int)
+    for labels in seen.values():
+        shared[tuple(labels)] += 1
+    assert min(shared.values()) >= 3
+    asked = ", ".join(f"'{column}_min', '{column}_max'" for column in quasi)
+    assert con.execute(f"select anon.linked_k('coded', [{asked}], 'who')").fetchone()[0] >= 3
+    again = sqlanon.anonymize(con, "visits", quasi, 3, **options, pseudonyms="class", ranges="columns")
+    assert again.proof.rows == release.proof.rows == len(rows)
+
+
+def test_people_are_counted_by_who_they_are_and_not_by_fresh_pseudonyms(con: Con) -> None:
+    fill(con, [(who, 20 + who, day, "flu") for who in range(6) for day in range(3 if who == 0 else 1)])
+    options: dict[str, Any] = {"entity": "who", "pseudonymize": ["who"], "key": KEY, "pseudonyms": "class"}
+    release = sqlanon.anonymize(con, "visits", ["age"], 3, **options, method="mondrian")
+    assert (release.proof.k, release.proof.classes, release.proof.rows) == (6, 1, 8)  # six people, not eight rows
+    with pytest.raises(PolicyError, match="needs an entity that is pseudonymized, and no other"):
+        sqlanon.anonymize(con, "visits", ["age"], 3, entity="who", pseudonyms="class")
+    with pytest.raises(PolicyError, match="no other pseudonyms"):
+        sqlanon.anonymize(con, "visits", ["age"], 3, **options | {"pseudonymize": ["who", "day"]})
+    sqlanon.set_key(con, KEY)
+    with pytest.raises(duckdb.Error, match="pseudonyms = 'class' is for stored releases"):
+        con.execute(
+            "from anon.anonymize('visits', quasi := ['age'], k := 3, entity := 'who', pseudonymize := ['who'], "
+            "pseudonyms := 'class')"
+        )

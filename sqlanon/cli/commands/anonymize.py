@@ -40,6 +40,7 @@ from sqlanon.policy.options import (
     MAX_SUPPRESSION,
     PARAMETERS,
     POPULATION,
+    PSEUDONYMS,
     RANGES,
     REPRESENTATIONS,
     ROLES,
@@ -103,6 +104,7 @@ def _add_columns(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--entity", metavar="COLUMN", help="the column that identifies a person; k, l and alpha then count people"
     )
+    group.add_argument("--pseudonyms", choices=PSEUDONYMS.choices, help=PSEUDONYMS.help)
     group.add_argument("--linked", action="store_true", default=None, help=LINKED)
     group.add_argument("--row-price", type=number, help=ROW_PRICE.help)
     group.add_argument("--row-order", metavar="COLUMN", help=ROW_ORDER)
