@@ -194,7 +194,8 @@ def test_auto_searches_by_every_objective_that_is_one_for_all(objective, monkeyp
 def test_suppression_follows_the_search_and_what_it_does_not_know_is_refined(monkeypatch):
     monkeypatch.setattr(auto, "MIDDLE", 0)
     problem = promise(table(1000, 13), {"l": 1.5})
-    request = Request(k=4, kinds=("numbers", "tree", "tree"), weights=(1.0,) * 3, seed=1, max_suppression=0.05)
+    given = METHODS["auto"].check({})
+    request = Request(k=4, kinds=("numbers",) * 3, weights=(1.0,) * 3, parameters=given, seed=1, max_suppression=0.05)
     found = solve(request, problem, quiet)
     assert found.report == {"exchanged": True}
     kept = found.group >= 0
