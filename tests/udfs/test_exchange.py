@@ -200,7 +200,7 @@ def test_suppression_follows_the_search_and_what_it_does_not_know_is_refined(mon
     assert found.report == {"exchanged": True}
     kept = found.group >= 0
     assert are_legal(problem, found.tuple[kept], found.group[kept], found.rows[kept]).all()
-    people = promise(table(1000, 14, columns=2), {"l": 1.1}, people=2)
+    people = promise(table(1000, 14, columns=2), {"distinct_l": 2}, people=2)
     assert run("auto", people, 2, effort="fast").report == {"refined": True}
     assert run("auto", problem, 4, objective="pmi", effort="fast").report == {"refined": True}
 
