@@ -59,6 +59,8 @@ def median(data: str, sample: int, number: int, effort: str, seeds: int) -> Cell
     con = create_adult(Path(data), sample)
     sqlanon.create_hierarchy(con, "ages", rows=levels(Path(data))["age"])
     given: dict[str, Any] = {"sensitive": [sensitive], "effort": effort, **models}
+    if "t" in models:
+        given["t_distance"] = "equal"
     given["hierarchies"] = {"age": "ages"} if age == "tree" else {}
     quasi = [column for column in columns_of(Path(data), 6) if column != sensitive]
     con.execute("create table few as from adult limit 2000")

@@ -194,12 +194,13 @@ def test_auto_searches_by_every_objective_that_is_one_for_all(objective, monkeyp
 def test_suppression_follows_the_search_and_what_it_does_not_know_is_refined(monkeypatch):
     monkeypatch.setattr(auto, "MIDDLE", 0)
     problem = promise(table(1000, 13), {"l": 1.5})
-    request = Request(k=4, kinds=("numbers", "tree", "tree"), weights=(1.0,) * 3, seed=1, max_suppression=0.05)
+    given = METHODS["auto"].check({})
+    request = Request(k=4, kinds=("numbers",) * 3, weights=(1.0,) * 3, parameters=given, seed=1, max_suppression=0.05)
     found = solve(request, problem, quiet)
     assert found.report == {"exchanged": True}
     kept = found.group >= 0
     assert are_legal(problem, found.tuple[kept], found.group[kept], found.rows[kept]).all()
-    people = promise(table(1000, 14, columns=2), {"l": 1.1}, people=2)
+    people = promise(table(1000, 14, columns=2), {"distinct_l": 2}, people=2)
     assert run("auto", people, 2, effort="fast").report == {"refined": True}
     assert run("auto", problem, 4, objective="pmi", effort="fast").report == {"refined": True}
 

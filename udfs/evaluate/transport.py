@@ -21,6 +21,7 @@ of both values, and 4 m n bytes of memory; where that are more than `PAIRS`, som
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class Transport:
         self.frequent = frequent if self.is_whole else frequent[np.linspace(0, len(frequent) - 1, many).astype(int)]
         self.whole = float(problem.weights.sum())
 
-    def costs(self) -> Floats:
+    def costs(self) -> Any:
         """What pairs cost, as parts of what a row can lose: blocks × rare tuples × lanes. The last block is filled up
         with pairs that cost nothing."""
         factor = (1 + 1 / self.ratio.most) / self.whole

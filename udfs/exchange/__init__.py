@@ -1,5 +1,6 @@
 """The search with models: rows are exchanged between groups, and every group that changes must keep all models.
 
-`starts` finds groups to begin with, `rules` are the models, `ground` the table and `state` the groups as compiled code
-sees them, `split`, `shrink` and `open` the moves, `search` the run of them, and `deal` the random dealing in the end.
+`scope` says what it knows; `starts` finds groups to begin with. `memory` is all that compiled code sees: `ground` the
+table, `rules` the models and `state` the groups. `split`, `shrink` and `open` are the moves, `place` finds room for
+rows, `search` is the run of them, and `deal` the random dealing in the end.
 """

@@ -57,13 +57,13 @@ class Memory:
         self.header = np.zeros(HEADER, dtype=np.int64)
         self._ints: list[Any] = [self.header]
         self._reals: list[Any] = [np.zeros(FIRST)]
-        self._length = [HEADER, FIRST]
+        self._length: list[int] = [HEADER, FIRST]
 
     def add(self, array: Any) -> int:
         """Put an array at the end of the integers or of the numbers, whichever it is of: where it begins."""
-        is_real = array.dtype.kind == "f"
+        is_real = int(array.dtype.kind == "f")
         flat = array.ravel() if is_real else array.ravel().astype(np.int64, copy=False)
-        begin = self._length[is_real]
+        begin: int = self._length[is_real]
         (self._reals if is_real else self._ints).append(flat)
         self._length[is_real] += len(flat)
         return begin

@@ -103,10 +103,7 @@ def cluster(
     share = min(1.0, LARGE * part / len(problem.counts))
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
-    if is_exchanged and len(problem.counts) > MIDDLE:
-        offers = rough(problem, k, rng, between(progress, 0, THOUSANDTHS // 4), objective)
-    else:
-        offers = _starts(problem, k, rng, progress, objective, fewer)
+    offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     if is_exchanged:
@@ -145,9 +142,12 @@ def cluster(
 
 
 def _starts(
-    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: int
+    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: int, is_rough: bool
 ) -> list[Groups]:
-    """Peels by the objective and by NCP; on one column the optimum along it; with models, what keeps them."""
+    """Peels by the objective and by NCP; on one column the optimum along it; with models, what keeps them. A search
+    that exchanges rows is content with rough starts where others take long."""
+    if is_rough and len(problem.counts) > MIDDLE:
+        return rough(problem, k, rng, between(progress, 0, THOUSANDTHS // 4), objective)
     measures = list(dict.fromkeys(("ncp", objective)))
     parts = [THOUSANDTHS // 4 * i // len(measures) for i in range(len(measures) + 1)]
     starts = [
