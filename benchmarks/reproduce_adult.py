@@ -91,7 +91,7 @@ def adult(settings: Settings) -> Section:
 
         **bisecting**: the literal implementation, with restarts, drew the first two centers from the rows. Ours draws
         them from the distinct tuples, which loses less. Rounds, the literal reading of the paper's "r times", are
-        compared with literal rounds: ours lose less for the same reason.
+        compared with literal rounds: ours lose a quarter less, probably for the same reason.
 
         **wfcmeans**: one run says little. Over {settings.seeds} seeds, GCP is {ranges}: sex takes all of the weight,
         because no class has both, the other columns only break ties, and so the rows that happen to be drawn as

@@ -63,6 +63,7 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "ranges": "columns",
             "represent": "closure",
             "refine": False,
+            "polish": True,
             "seed": 3,
             "beta": 1.0,
             "threshold": 0.9,
