@@ -96,9 +96,12 @@ def test_tables_of_commands_have_no_types_and_separators(
 def test_an_audit_that_is_broken_says_what_to_do(
     con: sqlanon.Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    con.execute("create table many as select hash(range) % 60 as age, hash(range * 7) % 50 as ward from range(200)")
-    sqlanon.anonymize(con, "many", ["age"], 4, method="mondrian", name="by_age")
-    sqlanon.anonymize(con, "many", ["ward"], 4, method="mondrian", name="by_ward")
+    con.execute(
+        "create table many as select hash(range) % 60 as age, hash(range * 7) % 50 as ward, range % 9 as ill "
+        "from range(200)"
+    )
+    sqlanon.anonymize(con, "many", ["age"], 4, sensitive=["ill"], method="mondrian", name="by_age")
+    sqlanon.anonymize(con, "many", ["ward"], 4, sensitive=["ill"], method="mondrian", name="by_ward")
     con.close()
     assert main(["audit", "many", "--db", str(tmp_path / "hospital.duckdb")]) == 1
     assert "\nBROKEN\nnext: give out one of the releases" in capsys.readouterr().out
