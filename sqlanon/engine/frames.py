@@ -39,7 +39,10 @@ def registered(con: duckdb.DuckDBPyConnection) -> Iterator[Callable[[Any], str]]
             return source
         if id(source) not in views:
             view = f"{PREFIX}{secrets.token_hex(6)}"
-            con.register(view, readable(source))
+            frame = readable(source)
+            if not len(getattr(frame, "columns", "?")):
+                raise CatalogError("The frame has no columns")
+            con.register(view, frame)
             views[id(source)] = view, source  # kept, so that no other object gets its id
         return f"temp.{views[id(source)][0]}"
 

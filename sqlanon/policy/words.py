@@ -31,7 +31,7 @@ def policy_in_words(policy: Policy) -> list[str]:
     told += _models(policy)
     kept = [*policy.keep, *policy.unsafe_keep]
     if kept:
-        told.append(f"{listed(kept)} {_is(kept)} released unchanged, because they are considered harmless.")
+        told.append(f"{listed(kept)} {_is(kept)} released unchanged, and considered harmless.")
     if policy.unsafe_keep:
         told.append(
             f"{listed(policy.unsafe_keep)} {_is(policy.unsafe_keep)} kept although nearly every row has a "

@@ -148,7 +148,7 @@ def test_hierarchies_are_made_shown_and_dropped(database: Path, capsys: pytest.C
     assert "female" in out
     assert main(["hierarchy", "drop", "sex", *db]) == 0
     assert main(["hierarchy", "gaps", "patients", "name", "age", *db]) == 0
-    assert "16 rows" in capsys.readouterr().out
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 16
 
 
 def test_shell_reads_statements_from_a_pipe(database: Path) -> None:

@@ -1,5 +1,6 @@
 """What people look at: dot commands, tables that show themselves, frames without a connection."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sqlanon
+from sqlanon.cli.main import main
 from sqlanon.errors import CatalogError, PolicyError
 
 QUASI = ["age", "zip", "sex"]
@@ -71,3 +73,35 @@ def test_a_text_may_name_several_columns_and_a_list_protects_a_comma() -> None:
     assert sqlanon.Policy(quasi="age, sex").quasi == ("age", "sex")  # type: ignore[arg-type]
     assert sqlanon.Policy(quasi=("age,sex",)).quasi == ("age,sex",)
     assert sqlanon.Policy(quasi='"age,sex",zip').quasi == ("age,sex", "zip")  # type: ignore[arg-type]
+
+
+def test_tables_of_commands_have_no_types_and_separators(
+    con: sqlanon.Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    con.execute("create table many as select 20 + range % 40 as age, range % 3 as ward from range(2000)")
+    sqlanon.anonymize(con, "many", ["age"], 5, method="mondrian", name="by_age")
+    sqlanon.anonymize(con, "many", ["ward", "age"], 5, method="mondrian", name="by_ward")
+    con.close()
+    database = str(tmp_path / "hospital.duckdb")
+    assert main(["status", "--db", database]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^by_age +2,000 +1 +table +many +\d{4}-\d\d-\d\d \d\d:\d\d +A table is a snapshot$", shown, re.M)
+    assert "varchar" not in shown
+    assert "refreshed" not in shown
+    assert main(["audit", "many", "--db", database]) == 0
+    assert main(["audit", "patients", "--db", database]) == 0
+    assert "there are no two releases of it to combine" in capsys.readouterr().out
+
+
+def test_an_audit_that_is_broken_says_what_to_do(
+    con: sqlanon.Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    con.execute(
+        "create table many as select hash(range) % 60 as age, hash(range * 7) % 50 as ward, range % 9 as ill "
+        "from range(200)"
+    )
+    sqlanon.anonymize(con, "many", ["age"], 4, sensitive=["ill"], method="mondrian", name="by_age")
+    sqlanon.anonymize(con, "many", ["ward"], 4, sensitive=["ill"], method="mondrian", name="by_ward")
+    con.close()
+    assert main(["audit", "many", "--db", str(tmp_path / "hospital.duckdb")]) == 1
+    assert "\nBROKEN\nnext: give out one of the releases" in capsys.readouterr().out

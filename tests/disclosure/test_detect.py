@@ -285,3 +285,8 @@ def test_the_risk_command_reads_tables_and_files(database: Path, capsys: pytest.
     command = ["risk", "few", "--db", "hospital.duckdb", "--quasi", "sex", "--population", "patients", "--json"]
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["journalist_max"] == 1 / 8
+
+
+def test_without_rows_the_names_say_what_columns_may_be(con: Con) -> None:
+    con.execute("create table people (age integer, patient_id varchar, diagnosis varchar)")
+    assert [found.role for found in sqlanon.detect(con, "people").columns] == ["quasi", "identifier", "sensitive"]

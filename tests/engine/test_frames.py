@@ -152,3 +152,8 @@ def test_a_missing_library_is_named(con: duckdb.DuckDBPyConnection, monkeypatch:
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(SqlanonError, match="pip install 'polars'"):
         release.pl()
+
+
+def test_a_frame_without_columns_is_refused() -> None:
+    with pytest.raises(CatalogError, match="The frame has no columns"):
+        sqlanon.anonymize(pd.DataFrame(), ["age"], 2)

@@ -7,6 +7,12 @@ import json
 
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_strict, columns, existing_database, pair
+from sqlanon.cli.tables import table
+
+NEXT = (
+    "next: give out one of the releases that are broken together only, and withdraw what was published of the others; "
+    "or make one again with --strict, which refuses a release that breaks k together with another"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(found.as_dict()))
         else:
-            con.duckdb.sql(found.sql()).show(max_rows=1000, max_width=200)
+            print(table(con.duckdb.sql(found.sql()), "there are no two releases of it to combine"))
             print("BROKEN" if not found.holds else "holds" if found.is_tried else "holds as far as it was tried")
+            if not found.holds:
+                print(NEXT)
     return 0 if found.holds and (found.is_tried or not arguments.strict) else 1

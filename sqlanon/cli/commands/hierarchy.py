@@ -18,6 +18,7 @@ from sqlanon.cli.commands.arguments import (
     numbers,
     source_query,
 )
+from sqlanon.cli.tables import table
 from sqlanon.engine.session import Relation
 from sqlanon.errors import CatalogError
 from sqlanon.sqltext import literal
@@ -141,4 +142,4 @@ def _print(relation: Relation, as_json: bool) -> None:
     if as_json:
         print(json.dumps([dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]))
     else:
-        print(relation)
+        print(table(relation))

@@ -7,6 +7,7 @@ import json
 
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, add_key_file, asked_database, existing_database
+from sqlanon.cli.tables import table
 from sqlanon.releases.status import status_sql
 
 
@@ -25,4 +26,4 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.json:
             print(json.dumps([each.as_dict() for each in found]))
         else:
-            con.duckdb.sql(status_sql(found)).show(max_rows=1000, max_width=200)
+            print(table(con.duckdb.sql(status_sql(found)), "no stored releases"))

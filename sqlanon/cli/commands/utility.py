@@ -7,6 +7,7 @@ import json
 
 import sqlanon
 from sqlanon.cli.commands.arguments import add_database, existing_database
+from sqlanon.cli.tables import table
 from sqlanon.comparison.prediction import predict
 from sqlanon.reporting.displays import release_dict
 from sqlanon.sqltext import literal
@@ -29,9 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
             print(json.dumps({"metrics": release_dict(release)["metrics"], "task": task and task.as_dict()}))
             return
         measures = f"from anon.utility({literal(release.name)})"
-        con.duckdb.sql(f'select measure, round(value, 4) as value, "column", "range", better {measures}').show(
-            max_rows=100
-        )
+        print(table(con.duckdb.sql(f'select measure, value, "column", "range", better {measures}')))
         if task:
             shares = f"original {task.original:.1%}, release {task.release:.1%}, a constant guess {task.majority:.1%}"
             print(f"{task.target} predicted right: {shares}")
