@@ -21,6 +21,7 @@ Con = duckdb.DuckDBPyConnection
 
 gc.set_threshold(20_000, 50, 100)  # a tenth of all time went into looking through pytest's own objects
 
+
 @pytest.fixture
 def plain() -> Iterator[Con]:
     """A connection to an empty database without sqlanon."""
