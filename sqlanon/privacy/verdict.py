@@ -1,6 +1,6 @@
 """The three states of a verdict: it holds, it holds with warnings that are named, or it is broken; and what to do next.
 
-A warning is no failure: everything that was required is satisfied. It says what nothing was required about, and how to
+A warning is not a failure: everything that was required is satisfied. It says what nothing was required of, and how to
 require it, in the words of the interface in which it is read.
 """
 

@@ -27,7 +27,7 @@ FINISHED = 60
 
 @dataclass(frozen=True)
 class Answer:
-    """What was required, if it is there; or that it is still counted; or why it cannot be had."""
+    """The answer, if it is there; or that it is still being counted; or why there is none."""
 
     value: Any = None
     is_ready: bool = False

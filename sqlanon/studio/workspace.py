@@ -42,11 +42,11 @@ class Source:
     relation: str
     """As the working database reads it, in full and quoted."""
     asked: str
-    """As the working database is required it by name."""
+    """As the working database knows it by name."""
     given: str
     """As a policy file, SQL or a command names it."""
     stored_as: str
-    """As its own database is required it by name, to store a release there."""
+    """As its own database knows it by name, to store a release there."""
     kind: str
 
 

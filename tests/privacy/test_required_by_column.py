@@ -1,4 +1,4 @@
-"""Every sensitive column can be required its own l or t, in every interface; of those not named nothing is required."""
+"""Every sensitive column can have its own l or t, in every interface; nothing is required of those not named."""
 
 import json
 import logging

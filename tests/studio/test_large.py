@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 from asking import Client, said
 
 from sqlanon import samples
+from sqlanon.studio.serving import return_freed_memory
 
 ROWS = 1_000_000
 PROMPT = 3.0
@@ -68,3 +70,16 @@ def test_memory_stays_bounded_over_many_runs(clinic: Client) -> None:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert len(list(clinic.server.studio.desks["patients"].runs)) == 8
     assert after - before < 100_000  # kilobytes
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read memory from")
+def test_the_arrays_of_a_run_do_not_stay_in_memory_when_it_is_over() -> None:
+    def resident() -> float:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+    return_freed_memory()
+    np.ones(2**21)  # a freed array of 16 MiB lets glibc keep smaller ones in its heap, unless it is told otherwise
+    arrays = [np.ones(2**17) for _ in range(200)]  # 1 MiB each
+    before = resident()
+    del arrays[::2]  # no two of them side by side
+    assert before - resident() > 90

@@ -164,7 +164,7 @@ def render(ask: Ask, template: str, status: int = 200, **context: Any) -> HTMLRe
 
 
 def redirect(ask: Ask, url: str) -> Response:
-    """On to another page: by the browser, or by htmx where a part was required."""
+    """On to another page: by the browser, or by htmx where a part was requested."""
     if ask.is_fragment:
         return Response(status_code=200, headers={"hx-redirect": url})
     return RedirectResponse(url, 303)

@@ -133,7 +133,7 @@ def _why(ask: Ask, found: Result) -> dict[str, Any]:
 
 
 def _attack_answer(ask: Ask, found: Result, is_asked: bool) -> Answer | None:
-    """The attacks, if they were required."""
+    """The attacks, if they were requested."""
     key = (ask.source.slug, "attack", found.number)
     if not is_asked and not ask.studio.background.knows(key):
         return None
