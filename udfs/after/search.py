@@ -24,9 +24,11 @@ import numpy as np
 
 from sqlanon.udfs.after import moves
 from sqlanon.udfs.after.draft import Boxes, Clusters, Draft, Owners
+from sqlanon.udfs.after.shelves import shelves_of
 from sqlanon.udfs.evaluate.prices import Certificate, tight_boxes
 from sqlanon.udfs.method import THOUSANDTHS, Progress
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Ints, Problem
+from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import grid_of
 
 NEAR = 0.25
@@ -35,6 +37,7 @@ HEAT = 1.5
 """What a move may lose at first, on average, in mean prices of a row, times the root of k / 10."""
 COLD = 0.03
 """The share of the heat that is left at the end."""
+LAM = 3.0
 NOISE = 0.5
 """How much chance there is in the order in which rows are taken, as a share of a box's loss."""
 CHUNK = 64
@@ -83,7 +86,9 @@ class State:
         group = _narrowed(problem, groups.group[is_kept], tuples, rows, k)
         self.owners = _owners(problem, tuples, rows, group)
         self.clusters, self.draft = _clusters(problem, tuples, rows, group, k, len(self.boxes.loss))
-        moves.close_all(self.grid, self.clusters, int(self.draft.used[1]))
+        before = costs.excess(problem, groups, objective) / problem.rows
+        self.shelves = shelves_of(self.grid, k, before, len(self.clusters.length))
+        moves.close_all(self.grid, self.clusters, self.shelves, int(self.draft.used[1]))
 
     @property
     def loss(self) -> float:
@@ -105,8 +110,8 @@ class State:
         """Some moves at this heat."""
         heat *= self.unit * np.sqrt(self.k / 10)
         random = rng.integers(1 << 63, size=1, dtype=np.uint64)
-        state = (self.prices, self.clusters, self.owners, self.boxes, self.draft)
-        moves.anneal(self.grid, self.k, *state, CHUNK, heat, NOISE, random)
+        state = (self.prices, self.clusters, self.owners, self.boxes, self.shelves, self.draft)
+        moves.anneal(self.grid, self.k, *state, CHUNK, heat, NOISE, random, LAM)
 
     def groups(self, before: Groups, is_kept: Ints) -> Groups:
         """The clustering, with the rows that were suppressed before."""
@@ -167,6 +172,8 @@ def _clusters(problem: Problem, tuples: Ints, rows: Ints, group: Ints, k: int, b
         np.zeros(moves.SLOTS, np.bool_),
         slot=np.zeros(room, np.int64),
         group_mark=np.zeros(room, np.int64),
+        held=np.zeros(room, np.int64),
+        held_mark=np.zeros(room, np.int64),
         loose=np.zeros(size, np.int64),
         tuple_mark=np.zeros(size, np.int64),
         loose_tuples=np.zeros(size, np.int64),
