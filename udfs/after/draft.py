@@ -59,6 +59,7 @@ class Draft(NamedTuple):
     slot: Ints
     group_mark: Ints
     held: Ints
+    """How many rows of a group are in the box that a move opens."""
     held_mark: Ints
     loose: Ints
     """How many rows of a tuple have no group,"""

@@ -21,11 +21,11 @@ OFFERS = 4096
 """Rows of tuples in groups that a box chooses from, at most."""
 TRIES = 40
 """How often a badly placed row is looked for."""
-PICKED = 10_000
+PICKED = 1_000
 """Members of boxes that displaced rows are grouped by, about."""
 SAME = 1e-9
-STEP = 100
-"""The least work of a move, in groups looked at."""
+STEP, OFFERED = 650, 5
+"""The work of a move, and of a row that its box chooses from, in groups looked at."""
 
 
 @inner
@@ -45,10 +45,12 @@ def _badly_placed(clusters, owners, boxes, prices, random):
 
 
 @inner
-def _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, random, lam, move):
-    """The members of a box in their groups, in the order of how much they lose and their prices ask for."""
+def _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, breadth, move, random):
+    """The members of a box in their groups, in the order of how much they lose and their prices ask for.
+
+    Those come first whose groups are in the box for the most part: then fewer groups are left with less than k rows."""
     count = 0
-    breadth = lam * uniform(random) * boxes.loss[box]
+    breadth *= uniform(random) * boxes.loss[box]
     for i in range(boxes.end[box - 1] if box else 0, boxes.end[box]):
         u = boxes.member[i]
         for e in range(owners.begin[u], owners.begin[u] + owners.count[u]):
@@ -66,6 +68,7 @@ def _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, rando
     for i in range(count):
         other = draft.offer_group[i]
         draft.offer_key[i] -= breadth * draft.held[other] / clusters.size[other]
+    draft.numbers[3] += OFFERED * count
     return count
 
 
@@ -193,7 +196,7 @@ def _regroup(grid, boxes, prices, draft, k, noise, move, random):
 
 
 @inner
-def _cheapest(grid, clusters, shelves, draft, t, rows, k, most, move):
+def _cheapest(grid, clusters, shelves, draft, t, rows, most, move):
     """The slot and group, one of them -1, whose loss rows of a tuple raise least; by how much, and to what.
 
     Both are -1 if all raise it by so much as `most`."""
@@ -235,7 +238,7 @@ def _cheapest(grid, clusters, shelves, draft, t, rows, k, most, move):
 
 
 @inner
-def _house(grid, clusters, shelves, draft, k, cost, limit, move):
+def _house(grid, clusters, shelves, draft, cost, limit, move):
     """Put every loose row into the group whose loss it raises least; the cost then, infinite if it passes the limit."""
     groups = draft.groups
     for i in range(draft.numbers[1]):
@@ -243,7 +246,7 @@ def _house(grid, clusters, shelves, draft, k, cost, limit, move):
         rows = draft.loose[t]
         if rows == 0:
             continue
-        slot, group, raised, joint = _cheapest(grid, clusters, shelves, draft, t, rows, k, limit - cost, move)
+        slot, group, raised, joint = _cheapest(grid, clusters, shelves, draft, t, rows, limit - cost, move)
         if slot < 0 and group < 0:
             return np.inf
         cost += raised
@@ -278,7 +281,7 @@ def _kept(draft):
 
 
 @compiled
-def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat, noise, random, lam):
+def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat, noise, breadth, random):
     """So many moves: accepted if they gain, or lose no more than an exponential draw of that mean.
 
     What all of them lost together, below 0 if they gained.
@@ -292,7 +295,7 @@ def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat
         t, g, box = _badly_placed(clusters, owners, boxes, prices, random)
         if t < 0:
             continue
-        offers = _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, random, lam, move)
+        offers = _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, breadth, move, random)
         if not _open(clusters, draft, boxes.loss[box], offers, k, move):
             continue
         cost = 0.0
@@ -303,7 +306,7 @@ def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat
         cost += _kept(draft)
         if cost > limit:
             continue
-        cost = _house(grid, clusters, shelves, draft, k, cost, limit, move)
+        cost = _house(grid, clusters, shelves, draft, cost, limit, move)
         if cost <= limit and abs(cost) > SAME:
             commit(clusters, owners, shelves, draft)
             changed += cost

@@ -1,9 +1,9 @@
 """Groups by their nodes on some attributes, for the search: who looks for the group to join need not look at all.
 
-A group stands on the shelf of its nodes on a few trees whose generalization is dear. A row joins a group of a shelf
-without making these wider if each node is above the row's own value; any other group gets wider by a step of one of
-these trees at least, in all of its rows. So if the best group on the row's own shelves costs less than such a step, it
-is the best of all.
+A group stands on the shelf of its nodes on a few trees whose generalization is dear. A row looks at the shelves whose
+nodes are all above its own values, the only groups that it can join without a step up in one of these trees, which all
+rows of the group would pay for. On Adult that is one group in ten or twenty. It is a rule of thumb: where all of these
+are far, a dear step may still be the best there is, and the search does not find it.
 
 Memory O(shelves + groups + tuples).
 """
@@ -16,12 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.problem import Ints
 from sqlanon.udfs.space.grid import Grid
 from sqlanon.udfs.space.machine import inner
 
-MOST = 4096
-"""Shelves, at most."""
 DEAR = 5
 """A tree is dear if a step of it, in the k rows of a group, costs so many times what a row loses."""
 
@@ -43,16 +41,14 @@ class Shelves(NamedTuple):
     first: Ints
     shelf: Ints
     """from `first` of it to `first` of the next."""
-    step: float
-    """What the groups of other shelves lose more in each of their rows, at least."""
 
 
-def shelves_of(grid: Grid, k: int, loss: float, room: int) -> Shelves:
-    """Empty shelves for so many groups, whose rows lose about this much."""
+def shelves_of(grid: Grid, k: int, loss: float, groups: int, room: int) -> Shelves:
+    """Empty shelves, no more than these groups, whose rows lose about this much; with room for more groups."""
     trees = [_Tree.of(grid, j) for j in np.flatnonzero(~grid.is_line).tolist()]
     chosen: list[_Tree] = []
     for tree in sorted(trees, key=lambda tree: (-tree.step, tree.attribute)):
-        if tree.step * k >= DEAR * loss and tree.count * int(np.prod([one.count for one in chosen])) <= MOST:
+        if tree.step * k >= DEAR * loss and tree.count * int(np.prod([one.count for one in chosen])) <= groups:
             chosen.append(tree)
     counts = [tree.count for tree in chosen]
     apart = np.cumprod([1, *counts])[:-1].astype(np.int64)
@@ -75,7 +71,6 @@ def shelves_of(grid: Grid, k: int, loss: float, room: int) -> Shelves:
         np.zeros(grid.ranks.shape[1], np.int64) if home is None else home.reshape(-1).astype(np.int64),
         np.cumsum([0, *map(len, own)]),
         np.array([shelf for some in own for shelf in some], dtype=np.int64),
-        min((tree.step for tree in chosen), default=np.inf),
     )
 
 
@@ -84,6 +79,7 @@ class _Tree(NamedTuple):
     base: int
     count: int
     step: float
+    """What the cheapest step up loses."""
     above: list[list[int]]
     """The nodes above each rank, itself included, counted from the first."""
 

@@ -41,11 +41,11 @@ ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
 SMALL = 20_000
 """Tables of this many tuples can afford to repair a start that breaks its models almost everywhere."""
-FEW = 10
+FEW = 50
 """Up to this k, the search by prices loses less in the same time; of larger groups a move displaces too many rows."""
 ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
-SEARCH = 14_000
+SEARCH = 12_000
 """The work of a search by prices for each tuple."""
 COOL = 0.1
 """The share of its heat that the search has where it begins with groups that are good already."""
