@@ -10,10 +10,12 @@ from problems import generators, random_problem
 from test_prices import quiet, tiny
 
 from sqlanon.udfs.after.search import search
+from sqlanon.udfs.after.shelves import shelves_of
 from sqlanon.udfs.evaluate.prices import certify
 from sqlanon.udfs.methods import auto, hilbert, peel
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Problem, gcp
 from sqlanon.udfs.space import costs
+from sqlanon.udfs.space.grid import grid_of
 
 
 @settings(max_examples=60, deadline=None)
@@ -30,14 +32,37 @@ def test_every_row_stays_every_group_has_k_and_the_loss_never_rises(rng, k, obje
 
 
 def test_tiny_tables_end_near_the_optimum():
-    rng = np.random.default_rng(1)
-    reached = possible = 0.0
+    tables, rng = np.random.default_rng(1), np.random.default_rng(2)
+    began = reached = possible = 0.0
     for _ in range(60):
-        problem, k = tiny(rng), int(rng.integers(2, 4))
+        problem, k = tiny(tables), int(tables.integers(2, 4))
         start = Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts)
         found = search(problem, start, k, rng, quiet, certify(problem, k, quiet, work=3_000_000), work=300_000)
+        began += gcp(problem, start)
         reached, possible = reached + gcp(problem, found), possible + least_loss(problem, k)
-    assert reached <= 1.1 * possible
+    # What is missing is where the best groups are in boxes that are not nearly tight, which are not opened.
+    assert began > 1.5 * possible
+    assert reached <= 1.2 * possible
+
+
+@settings(max_examples=40, deadline=None)
+@given(rng=generators)
+def test_a_row_looks_at_the_groups_whose_nodes_are_above_it_and_at_no_others(rng):
+    problem = random_problem(rng)
+    grid = grid_of(problem)
+    shelves = shelves_of(grid, 1000, 1e-9, 4096, 8)
+    nodes = [np.flatnonzero((grid.low <= rank) & (grid.high >= rank)) for rank in range(int(grid.ranks.max()) + 1)]
+    edges = [*grid.begin.tolist(), len(grid.leaf)]
+    for t in range(len(problem.counts)):
+        own = shelves.shelf[shelves.first[shelves.home[t]] : shelves.first[shelves.home[t] + 1]]
+        expected = {0}
+        for j, base, apart in zip(shelves.attribute, shelves.base, shelves.apart, strict=True):
+            mine = grid.leaf[edges[j] : edges[j + 1]]
+            end = max(mine.max(), base)
+            above = [node for node in nodes[grid.ranks[j, t]] if base <= node <= end]
+            expected = {place + (node - base) * apart for place in expected for node in above}
+        assert sorted(own.tolist()) == sorted(expected)
+    assert len(shelves.attribute) <= (~grid.is_line).sum()
 
 
 def test_suppressed_rows_stay_suppressed():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sqlanon.udfs.after.shelves import shelve, unshelve
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.grid import Small
 from sqlanon.udfs.space.machine import inner
@@ -57,6 +58,9 @@ class Draft(NamedTuple):
     is_changed: Any
     slot: Ints
     group_mark: Ints
+    held: Ints
+    """How many rows of a group are in the box that a move opens."""
+    held_mark: Ints
     loose: Ints
     """How many rows of a tuple have no group,"""
     tuple_mark: Ints
@@ -182,7 +186,7 @@ def loosen(draft, t, rows, move):
 
 
 @inner
-def commit(clusters, owners, draft):
+def commit(clusters, owners, shelves, draft):
     """The groups of the draft take the places of those that they were copied from."""
     groups = draft.groups
     for slot in range(draft.numbers[0]):
@@ -197,6 +201,7 @@ def commit(clusters, owners, draft):
                     last = owners.begin[t] + owners.count[t]
                     owners.group[e], owners.rows[e] = owners.group[last], owners.rows[last]
                     break
+        unshelve(shelves, clusters, g)
         clusters.length[g] = 0
         draft.vacant[draft.used[0]] = g
         draft.used[0] += 1
@@ -216,3 +221,4 @@ def commit(clusters, owners, draft):
             e = owners.begin[t] + owners.count[t]
             owners.group[e], owners.rows[e] = g, rows
             owners.count[t] += 1
+        shelve(shelves, clusters, g)

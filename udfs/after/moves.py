@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sqlanon.udfs.after.draft import close, commit, copied, give, joined, loosen, take
+from sqlanon.udfs.after.shelves import shelve
 from sqlanon.udfs.space.machine import compiled, inner, uniform
 
 SLOTS = 256
@@ -20,15 +21,11 @@ OFFERS = 4096
 """Rows of tuples in groups that a box chooses from, at most."""
 TRIES = 40
 """How often a badly placed row is looked for."""
-ALL = 4096
-"""Up to so many groups are all looked at for a row; of more, those near to it."""
-NEAR = 12
-"""Boxes around a row whose members' groups are near to it."""
-PICKED = 1000
-"""Boxes that displaced rows are grouped by, about."""
+PICKED = 1_000
+"""Members of boxes that displaced rows are grouped by, about."""
 SAME = 1e-9
-STEP = 100
-"""The least work of a move, in groups looked at."""
+STEP, OFFERED = 650, 5
+"""The work of a move, and of a row that its box chooses from, in groups looked at."""
 
 
 @inner
@@ -48,9 +45,12 @@ def _badly_placed(clusters, owners, boxes, prices, random):
 
 
 @inner
-def _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, random):
-    """The members of a box in their groups, in the order of how much they lose and their prices ask for."""
+def _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, breadth, move, random):
+    """The members of a box in their groups, in the order of how much they lose and their prices ask for.
+
+    Those come first whose groups are in the box for the most part: then fewer groups are left with less than k rows."""
     count = 0
+    breadth *= uniform(random) * boxes.loss[box]
     for i in range(boxes.end[box - 1] if box else 0, boxes.end[box]):
         u = boxes.member[i]
         for e in range(owners.begin[u], owners.begin[u] + owners.count[u]):
@@ -62,6 +62,13 @@ def _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, rando
             draft.offer_tuple[count], draft.offer_group[count], draft.offer_rows[count] = u, other, owners.rows[e]
             draft.offer_key[count] = -np.inf if u == t and other == g else -value
             count += 1
+            if draft.held_mark[other] != move:
+                draft.held_mark[other], draft.held[other] = move, 0
+            draft.held[other] += owners.rows[e]
+    for i in range(count):
+        other = draft.offer_group[i]
+        draft.offer_key[i] -= breadth * draft.held[other] / clusters.size[other]
+    draft.numbers[3] += OFFERED * count
     return count
 
 
@@ -153,7 +160,7 @@ def _filling(boxes, prices, draft, box, k, move, slot):
 def _regroup(grid, boxes, prices, draft, k, noise, move, random):
     """Form groups of loose rows in the boxes that gain most, one after the other; of many boxes some are drawn."""
     count, kept = 0, 0
-    share = max(2, PICKED // max(1, draft.numbers[1]))
+    share = max(2, PICKED // k // max(1, draft.numbers[1]))
     for i in range(draft.numbers[1]):
         u = draft.loose_tuples[i]
         apart = max(1, (boxes.first[u + 1] - boxes.first[u]) // share)
@@ -189,10 +196,12 @@ def _regroup(grid, boxes, prices, draft, k, noise, move, random):
 
 
 @inner
-def _cheapest(grid, clusters, owners, boxes, draft, t, rows, move, random):
-    """The slot and group, one of them -1, whose loss rows of a tuple raise least; by how much, and to what."""
-    groups, best, slot, group, joint = draft.groups, np.inf, -1, -1, 0.0
-    draft.numbers[3] += draft.numbers[0] + min(draft.used[1], ALL)
+def _cheapest(grid, clusters, shelves, draft, t, rows, most, move):
+    """The slot and group, one of them -1, whose loss rows of a tuple raise least; by how much, and to what.
+
+    Both are -1 if all raise it by so much as `most`."""
+    groups, best, slot, group, joint = draft.groups, most, np.int64(-1), np.int64(-1), 0.0
+    draft.numbers[3] += draft.numbers[0]
     for s in range(draft.numbers[0]):
         if groups.length[s] == 0 or rows * groups.loss[s] >= best:
             continue
@@ -200,46 +209,36 @@ def _cheapest(grid, clusters, owners, boxes, draft, t, rows, move, random):
         loss = joined(grid, groups, s, t, (best + base) / size)
         if loss < (best + base) / size:
             best, slot, joint = size * loss - base, s, loss
-    if draft.used[1] <= ALL:
-        for g in range(draft.used[1]):
-            if clusters.length[g] == 0 or draft.group_mark[g] == move or rows * clusters.loss[g] >= best:
-                continue
-            base, size = clusters.size[g] * clusters.loss[g], clusters.size[g] + rows
-            most, loss = (best + base) / size, 0.0
-            for j in range(len(grid.ranks)):
-                rank = grid.ranks[j, t]
-                if grid.is_line[j]:
-                    begin = grid.begin[j]
-                    low, high = min(rank, clusters.low[g, j]), max(rank, clusters.high[g, j])
-                    loss += min(grid.first[begin + high] - grid.first[begin + low], grid.whole[j])
-                else:
-                    node = np.int64(clusters.low[g, j])
-                    while rank < grid.low[node] or rank > grid.high[node]:
-                        node = grid.parent[node]
-                    loss += grid.loss[node]
-                if loss >= most:
-                    break
-            if loss < most:
-                best, slot, group, joint = size * loss - base, -1, g, loss
-        return slot, group, best, joint
-    many = boxes.first[t + 1] - boxes.first[t]
-    for _ in range(min(NEAR, many)):
-        box = boxes.of_tuple[boxes.first[t] + int(uniform(random) * many)]
-        for i in range(boxes.end[box - 1] if box else 0, boxes.end[box]):
-            u = boxes.member[i]
-            for e in range(owners.begin[u], owners.begin[u] + owners.count[u]):
-                g = np.int64(owners.group[e])
-                if draft.group_mark[g] == move or rows * clusters.loss[g] >= best:
-                    continue
-                base, size = clusters.size[g] * clusters.loss[g], clusters.size[g] + rows
-                loss = joined(grid, clusters, g, t, (best + base) / size)
-                if loss < (best + base) / size:
-                    best, slot, group, joint = size * loss - base, -1, g, loss
+    kind, seen = shelves.home[t], 0
+    for place in range(shelves.first[kind], shelves.first[kind + 1]):
+        g = shelves.head[shelves.shelf[place]]
+        while g >= 0:
+            seen += 1
+            if draft.group_mark[g] != move and rows * clusters.loss[g] < best:
+                base, size, loss = clusters.size[g] * clusters.loss[g], clusters.size[g] + rows, 0.0
+                ceiling = (best + base) / size
+                for j in range(len(grid.ranks)):
+                    rank = grid.ranks[j, t]
+                    if grid.is_line[j]:
+                        begin = grid.begin[j]
+                        low, high = min(rank, clusters.low[g, j]), max(rank, clusters.high[g, j])
+                        loss += min(grid.first[begin + high] - grid.first[begin + low], grid.whole[j])
+                    else:
+                        node = np.int64(clusters.low[g, j])
+                        while rank < grid.low[node] or rank > grid.high[node]:
+                            node = grid.parent[node]
+                        loss += grid.loss[node]
+                    if loss >= ceiling:
+                        break
+                if loss < ceiling:
+                    best, slot, group, joint = size * loss - base, np.int64(-1), g, loss
+            g = shelves.after[g]
+    draft.numbers[3] += seen
     return slot, group, best, joint
 
 
 @inner
-def _house(grid, clusters, owners, boxes, draft, cost, limit, move, random):
+def _house(grid, clusters, shelves, draft, cost, limit, move):
     """Put every loose row into the group whose loss it raises least; the cost then, infinite if it passes the limit."""
     groups = draft.groups
     for i in range(draft.numbers[1]):
@@ -247,10 +246,10 @@ def _house(grid, clusters, owners, boxes, draft, cost, limit, move, random):
         rows = draft.loose[t]
         if rows == 0:
             continue
-        slot, group, raised, joint = _cheapest(grid, clusters, owners, boxes, draft, t, rows, move, random)
-        cost += raised
-        if cost > limit:
+        slot, group, raised, joint = _cheapest(grid, clusters, shelves, draft, t, rows, limit - cost, move)
+        if slot < 0 and group < 0:
             return np.inf
+        cost += raised
         if group >= 0:
             if draft.numbers[0] >= SLOTS:
                 return np.inf
@@ -282,7 +281,7 @@ def _kept(draft):
 
 
 @compiled
-def anneal(grid, k, prices, clusters, owners, boxes, draft, count, heat, noise, random):
+def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat, noise, breadth, random):
     """So many moves: accepted if they gain, or lose no more than an exponential draw of that mean.
 
     What all of them lost together, below 0 if they gained.
@@ -296,7 +295,7 @@ def anneal(grid, k, prices, clusters, owners, boxes, draft, count, heat, noise, 
         t, g, box = _badly_placed(clusters, owners, boxes, prices, random)
         if t < 0:
             continue
-        offers = _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, random)
+        offers = _list_offers(clusters, owners, boxes, prices, draft, box, t, g, noise, breadth, move, random)
         if not _open(clusters, draft, boxes.loss[box], offers, k, move):
             continue
         cost = 0.0
@@ -307,15 +306,16 @@ def anneal(grid, k, prices, clusters, owners, boxes, draft, count, heat, noise, 
         cost += _kept(draft)
         if cost > limit:
             continue
-        cost = _house(grid, clusters, owners, boxes, draft, cost, limit, move, random)
+        cost = _house(grid, clusters, shelves, draft, cost, limit, move)
         if cost <= limit and abs(cost) > SAME:
-            commit(clusters, owners, draft)
+            commit(clusters, owners, shelves, draft)
             changed += cost
     return changed
 
 
 @compiled
-def close_all(grid, groups, count):
-    """Find the boxes of the first groups, and their losses."""
+def close_all(grid, groups, shelves, count):
+    """Find the boxes of the first groups, and their losses, and put them onto their shelves."""
     for g in range(count):
         close(grid, groups, g)
+        shelve(shelves, groups, g)

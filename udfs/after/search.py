@@ -7,12 +7,14 @@ and of more where they gain. Groups that are left with fewer than k rows are dis
 nearly tight boxes, and the rest joins the groups whose loss it raises least. A move is given up as soon as it loses
 more than the heat allows.
 
-Time O(G d + k) a move for G groups and d attributes, and less, as most groups are given up early; memory O(n + G k) for
-n rows. Work is counted in groups, boxes and
-members looked at, so that the same seed gives the same groups on every machine.
+Time O(G d + k) a move for G groups and d attributes, and much less, as only groups on the shelves of a row are looked
+at (shelves.py) and most are given up early; memory O(n + G k) for n rows. Work is counted in groups, boxes and members
+looked at, so that the same seed gives the same groups on every machine.
 
 Decided:
 - Losses are those of a box: by MI and PMI, or with models, see refine.py.
+- Rows are taken from groups that are in the box for the most part, more or less so by chance: a move that breaks few
+  groups displaces few rows, which matters the more the larger k is.
 - A group has at most 2 k + 64 different tuples. A larger one is cut along the order of the ranks first, which loses
   nothing.
 - Heat is in units of the mean price of k rows, to a power, and falls geometrically; see `HEAT`.
@@ -24,9 +26,11 @@ import numpy as np
 
 from sqlanon.udfs.after import moves
 from sqlanon.udfs.after.draft import Boxes, Clusters, Draft, Owners
+from sqlanon.udfs.after.shelves import shelves_of
 from sqlanon.udfs.evaluate.prices import Certificate, tight_boxes
 from sqlanon.udfs.method import THOUSANDTHS, Progress
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Ints, Problem
+from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import grid_of
 
 NEAR = 0.25
@@ -35,8 +39,12 @@ HEAT = 1.5
 """What a move may lose at first, on average, in mean prices of a row, times the root of k / 10."""
 COLD = 0.03
 """The share of the heat that is left at the end."""
+BREADTH = 3.0
+"""How much sooner rows are taken whose whole group is in the box, at most, in losses of the box."""
 NOISE = 0.5
 """How much chance there is in the order in which rows are taken, as a share of a box's loss."""
+KEPT = 0.1
+"""The groups are written down, if they are the best so far, once in this share of the work."""
 CHUNK = 64
 """Moves at the same heat, between two reports of progress."""
 ROOM = 64
@@ -54,18 +62,20 @@ def search(
     work: int = 10_000_000,
     heat: float = HEAT,
 ) -> Groups:
-    """The groups after this much work; their loss is never more than before."""
+    """The best groups that were seen in this much work; their loss is never more than before."""
     is_kept = groups.group != SUPPRESSED
     state = State(problem, groups, is_kept, k, certificate, objective)
-    before, share = state.loss, 0.0
-    if not len(state.boxes.loss) or before <= 0:
+    least, found, share, due = state.loss, groups, 0.0, 0.0
+    if not len(state.boxes.loss) or least <= 0:
         return groups
     while share < 1:
         progress(int(share * THOUSANDTHS), THOUSANDTHS, **({"loss": state.share} if objective == "ncp" else {}))
         state.anneal(heat * COLD**share, rng)
         share = state.work / max(work, 1)
+        if share >= min(due, 1) and state.loss < least:
+            least, found, due = state.loss, state.groups(groups, is_kept), share + KEPT
     progress(THOUSANDTHS, THOUSANDTHS)
-    return groups if state.loss > before else state.groups(groups, is_kept)
+    return found
 
 
 class State:
@@ -83,7 +93,10 @@ class State:
         group = _narrowed(problem, groups.group[is_kept], tuples, rows, k)
         self.owners = _owners(problem, tuples, rows, group)
         self.clusters, self.draft = _clusters(problem, tuples, rows, group, k, len(self.boxes.loss))
-        moves.close_all(self.grid, self.clusters, int(self.draft.used[1]))
+        before = costs.excess(problem, groups, objective) / problem.rows
+        count = int(self.draft.used[1])
+        self.shelves = shelves_of(self.grid, k, before, count, len(self.clusters.length))
+        moves.close_all(self.grid, self.clusters, self.shelves, count)
 
     @property
     def loss(self) -> float:
@@ -105,8 +118,8 @@ class State:
         """Some moves at this heat."""
         heat *= self.unit * np.sqrt(self.k / 10)
         random = rng.integers(1 << 63, size=1, dtype=np.uint64)
-        state = (self.prices, self.clusters, self.owners, self.boxes, self.draft)
-        moves.anneal(self.grid, self.k, *state, CHUNK, heat, NOISE, random)
+        state = (self.prices, self.clusters, self.owners, self.boxes, self.shelves, self.draft)
+        moves.anneal(self.grid, self.k, *state, CHUNK, heat, NOISE, BREADTH, random)
 
     def groups(self, before: Groups, is_kept: Ints) -> Groups:
         """The clustering, with the rows that were suppressed before."""
@@ -167,6 +180,8 @@ def _clusters(problem: Problem, tuples: Ints, rows: Ints, group: Ints, k: int, b
         np.zeros(moves.SLOTS, np.bool_),
         slot=np.zeros(room, np.int64),
         group_mark=np.zeros(room, np.int64),
+        held=np.zeros(room, np.int64),
+        held_mark=np.zeros(room, np.int64),
         loose=np.zeros(size, np.int64),
         tuple_mark=np.zeros(size, np.int64),
         loose_tuples=np.zeros(size, np.int64),

@@ -45,11 +45,12 @@ ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
 SMALL = 20_000
 """Tables of this many tuples can afford to repair a start that breaks its models almost everywhere."""
-FEW = 10
-"""Up to this k, the search by prices loses less in the same time; of larger groups a move displaces too many rows."""
+FEW, LISTED = 50, 500_000
+"""Up to this k, and this product of k and the tuples, the search by prices loses less in the same time: of larger
+groups a move displaces too many rows, and to list the boxes of more takes too long."""
 ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
-SEARCH = 14_000
+SEARCH = 12_000
 """The work of a search by prices for each tuple."""
 COOL = 0.1
 """The share of its heat that the search has where it begins with groups that are good already."""
@@ -112,7 +113,8 @@ def cluster(
         exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
         if exchange is not None:
             return exchange
-    is_small = k <= FEW and part == 1 and len(problem.counts) <= SMALL and problem.rows >= ROOM * k
+    tuples = len(problem.counts)
+    is_small = k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k) and problem.rows >= ROOM * k
     is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
     if is_searched and effort == "balanced":
         return _searched(problem, [start], k, rng, rest, objective, effort)
