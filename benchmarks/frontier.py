@@ -105,7 +105,7 @@ def keep(found: Found, file: Path) -> None:
     with file.open("w", newline="") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(["by", "k", "gcp", "cpu_s"])
-        writer.writerows([by, k, f"{gcp:.5f}", f"{seconds:.2f}"] for (by, k), (gcp, seconds) in sorted(found.items()))
+        writer.writerows([by, k, f"{gcp:.6f}", f"{seconds:.2f}"] for (by, k), (gcp, seconds) in sorted(found.items()))
 
 
 def arx() -> dict[Point, float]:
