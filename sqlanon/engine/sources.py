@@ -101,10 +101,12 @@ def unreadable(problem: Exception) -> str:
         return f"it is not UTF-8 text. Name its encoding: {reading('encoding', 'encoding', 'latin-1')}"
     if line is not None:
         return f"line {int(line[1]):,}{_about_line(said)}"
-    if "xlsx" in said.lower() or "excel" in said.lower():
+    if sheet := re.search(r'Sheet "(.+)" not found', said):
+        return f"it has no sheet '{sheet[1]}'"
+    if "extension" in said or "read_xlsx" in said:
         return (
-            f"Excel files need DuckDB's extension 'excel' ({_first_line(problem)}). Get it with INSTALL excel or "
-            f"pip install duckdb-extension-excel, or save the sheet as a csv file"
+            "Excel files need DuckDB's extension 'excel'. Get it with INSTALL excel or pip install "
+            "duckdb-extension-excel, or save the sheet as a csv file"
         )
     return _first_line(problem)
 
