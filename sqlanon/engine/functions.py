@@ -12,7 +12,17 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pyarrow as pa
 
-from sqlanon.engine.arrays import chunks, column, deals_of, lists_of, matrix, problem_of, ranges_of, released_rows
+from sqlanon.engine.arrays import (
+    arrow,
+    chunks,
+    column,
+    deals_of,
+    lists_of,
+    matrix,
+    problem_of,
+    ranges_of,
+    released_rows,
+)
 from sqlanon.errors import SQL_FUNCTION, InterruptedRunError, SqlanonError, read_in
 from sqlanon.keys import DIGITS, key_of_token
 from sqlanon.progress.run import Run, interruptible
@@ -38,13 +48,13 @@ ANSWER = (
 
 def shuffle(column: pa.Array) -> pa.Array:
     """A sort key per row from the operating system's cryptographic source: no seed can bring the old order back."""
-    return pa.array(np.frombuffer(secrets.token_bytes(8 * len(column)), dtype=np.uint64))
+    return arrow(np.frombuffer(secrets.token_bytes(8 * len(column)), dtype=np.uint64), np.uint64)
 
 
 def divergences(boxes: pa.Array, tuples: pa.Array) -> pa.Array:
     """The divergence of the classes from the tuples, for each pair of lists."""
     pairs = zip(chunks(boxes), chunks(tuples), strict=True)
-    return pa.array([divergence(*_compared(*pair)) for pair in pairs], pa.float64())
+    return arrow([divergence(*_compared(*pair)) for pair in pairs], np.float64)
 
 
 def _compared(boxes: Any, tuples: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -68,7 +78,7 @@ def _least(count: Callable[..., int], boxes: pa.Array, tuples: pa.Array) -> pa.A
         count(*_compared(box_list, tuple_list)) if box_list.is_valid and tuple_list.is_valid else 0
         for box_list, tuple_list in zip(chunks(boxes), chunks(tuples), strict=True)
     ]
-    return pa.array(found, pa.int64())
+    return arrow(found)
 
 
 def pseudonyms(tokens: Any, values: Any) -> pa.Array:
@@ -129,7 +139,12 @@ class Cores:
             ranges.append(ranges_of(problem, groups))
             levels.append(groups.levels)
         return pa.StructArray.from_arrays(
-            [pa.array(errors, pa.string()), lists_of(deals), lists_of(ranges), pa.array(levels, pa.list_(pa.int64()))],
+            [
+                _optional(errors, pa.string()),
+                lists_of(deals),
+                lists_of(ranges),
+                _optional(levels, pa.list_(pa.int64())),
+            ],
             names=["error", "deals", "ranges", "levels"],
         )
 
@@ -139,6 +154,11 @@ class Cores:
             return found
         with read_in(SQL_FUNCTION):
             return interruptible(Run())
+
+
+def _optional(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Values that are usually missing, without pandas where they all are."""
+    return pa.array(values, kind) if any(values) else pa.nulls(len(values), kind)
 
 
 def _found(request: Request, problem: Problem, groups: Groups) -> dict[str, Any]:
