@@ -102,5 +102,5 @@ def _sampled_sql(source: Source, columns: Sequence[str], salt: str, most: int) -
         source=source.relation,
         columns=names(columns),
         digests=", ".join(digests),
-        most=str(most),
+        drawn=f"(from {source.relation} using sample reservoir({most} rows))",
     )

@@ -1,6 +1,6 @@
 -- A row is somebody who was ever in a view, and one version: the labels that their class had in it.
 -- Before a cohort was parted, its people had the labels of its parent.
--- Reads: members, with the cohort of each and a number in sqlanon_row.
+-- Reads: members.
 with recursive homes as (
     select sqlanon_row, __cohort__ as home, cast(null as integer) as until
     from members

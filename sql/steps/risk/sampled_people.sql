@@ -2,8 +2,7 @@
 -- rows of the source equal theirs. NULL is a value.
 with drawn as materialized (
     select __digests__, hash(__columns__) as sqlanon_hash
-    from __source__
-    using sample reservoir(__most__ rows)
+    from __drawn__
 ),
 equal as (
     select hash(__columns__) as sqlanon_hash, count(*) as copies
