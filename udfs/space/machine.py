@@ -14,7 +14,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite.binding import add_symbol
+from llvmlite.binding import add_symbol  # type: ignore[import-untyped]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
