@@ -62,8 +62,8 @@ def limited(request: Request, problem: Problem, solve: Solve) -> Groups:
     hi = np.concatenate([none, *(box[1] for box in boxes)])
     for j, (first_of, last_of, _) in enumerate(ends):
         lo[:, j], hi[:, j] = first_of[lo[:, j]], last_of[hi[:, j]]
-    entries = (np.concatenate(part) for part in (tuples, groups, rows))
-    return Groups.collect(*entries, report, (lo, hi), levels)
+    every, group, copies = (np.concatenate(part) for part in (tuples, groups, rows))
+    return Groups.collect(every, group, copies, report, (lo, hi), levels)
 
 
 def _ends(request: Request, problem: Problem, j: int) -> tuple[Ints, Ints, Ints]:
