@@ -18,7 +18,7 @@ from sqlanon.engine.frames import catalog_name, readable, registered
 from sqlanon.engine.instances import enlist, key_named
 from sqlanon.engine.names import snapshot
 from sqlanon.engine.session import Session, keep_steps, numeric_faults, temporary, transaction, translate_errors, unwrap
-from sqlanon.errors import PolicyError, SqlanonError, not_one_of, option
+from sqlanon.errors import PolicyError, SqlanonError, not_one_of, option, option_name
 from sqlanon.pipeline.digests import DIGEST, PLACE, STATE, Digests, read_columns, with_digest, with_places
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.plan import Plan, encode, plan
@@ -230,7 +230,7 @@ class Making:
             ((zone,),) = self.catalog.run("select current_setting('TimeZone')")
             digests = Digests.new(self.reading.source, self.policy, zone)
         elif self.policy.row_weight or self.policy.failed == "blank":
-            asked = option("row_weight") if self.policy.row_weight else option("failed", "blank")
+            asked = option_name("row_weight") if self.policy.row_weight else option("failed", "blank")
             raise PolicyError(f"{asked} is for views that can be refreshed")
         object.__setattr__(self, "digests", digests)
 

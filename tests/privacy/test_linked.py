@@ -235,7 +235,7 @@ def test_a_report_says_what_all_rows_of_a_person_tell(con: Con, tmp_path: Path) 
     ("options", "message"),
     [
         ({"entity": None}, "linked needs an entity"),
-        ({"method": "kaca"}, "linked cannot be combined with method = 'kaca'"),
+        ({"method": "kaca"}, "linked cannot be combined with method='kaca'"),
         ({"max_suppression": 0.1}, "linked cannot be combined with max_suppression"),
         ({"represent": "center"}, "linked cannot be combined with represent"),
         ({"refine": True}, "linked cannot be combined with refine"),
@@ -244,7 +244,7 @@ def test_a_report_says_what_all_rows_of_a_person_tell(con: Con, tmp_path: Path) 
         ({"row_price": 0}, "row_price is 0; it must be a number of 0.01 or more"),
         ({"row_order": "illness"}, "row_order is 'illness'; it must be one of the quasi-identifiers"),
         ({"linked": "yes"}, "linked is 'yes'; it must be true or false"),
-        ({"linked": False, "row_price": 2}, "row_price needs linked = true"),
+        ({"linked": False, "row_price": 2}, "row_price needs linked=True"),
         ({"population": "visits"}, "population cannot be combined with entity"),
     ],
 )

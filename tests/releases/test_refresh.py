@@ -138,7 +138,7 @@ def test_a_batch_that_fails_can_be_released_without_its_values(con: Con) -> None
     add(con, [(40, "c", None)])
     with pytest.raises(DataError, match="1 rows of 'people' have NULL there"):
         sqlanon.refresh(con, "pub")
-    with pytest.raises(PolicyError, match="failed = 'blank' is for views"):
+    with pytest.raises(PolicyError, match="failed='blank' is for views"):
         make(con, name="snapshot", kind="table", failed="blank")
 
 
