@@ -24,7 +24,7 @@ types: $(VENV)/.developing
 		found=$$?; rm -r $$typed; exit $$found  # links to the tree, laid out as in a wheel
 
 suite: $(VENV)/.developing
-	$(BIN)/python -m pytest -n auto --dist worksteal  # which leaves files whole as far as it can, with what their tests share
+	$(BIN)/python -m pytest -n auto --dist worksteal  # leaves files whole where it can
 
 nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables, Spark itself and Spark Connect: an hour or two
 	$(BIN)/python tests/robust/kill.py --moments 100
