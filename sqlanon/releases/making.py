@@ -396,6 +396,7 @@ class Making:
         )
         remember_people(self.catalog, self.target.name, self.reading.source, read_columns(self.policy))
         if self.digests is not None:
-            people = self._recognized.source.relation
+            everybody = (self.first or self).reading.source  # who was left out is not looked at again
+            people = self.digests.of(everybody, self.policy, self.key).relation
             where = (self.target.storage, planned.printed, people)
             remember(self.catalog, self.target.name, self.digests, self.key, *where)

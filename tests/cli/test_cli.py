@@ -50,6 +50,7 @@ def test_anonymize_takes_every_option_of_the_policy(database: Path, capsys: pyte
             "strict": False,
             "forming": "free",
             "linked": False,
+            "pseudonyms": "person",
             "deleted": "withdraw",
             "changed": "follow",
             "updated": "keep",

@@ -279,7 +279,7 @@ def test_the_verdict_has_three_states_and_names_its_warnings(con: Con) -> None:
     assert (found.holds, found.state) == (True, "holds with warnings")
     assert [warning.kind for warning in found.warnings] == ["homogeneous classes", "unique with kept columns"]
     assert "finds 50.0% of the rows unique" in found.warnings[1].said
-    assert found.next.startswith("require l=2 of s and name w in quasi or sensitive, or leave it out")
+    assert found.next.startswith("require l=1.3 of s and name w in quasi or sensitive, or leave it out")
     assert str(found).splitlines()[-1] == f"next: {found.next}"
     rows_of(con, "equal", [(1,), (1,), (2,), (2,)], "a int")
     (lossless,) = sqlanon.attack(con, "equal", source="equal", quasi=["a"], k=2).warnings

@@ -59,7 +59,7 @@ def test_small_cell_runs_and_replaces_its_section_only(script: str, tmp_path: Pa
 def test_two_tabs_play_on_a_small_table() -> None:
     printed = run("studio", "--rows", "2000", "--rounds", "2")
     assert "| release |" in printed
-    assert "MiB in the second" in printed
+    assert "median of each quarter of the rounds, MiB: " in printed
 
 
 def test_failing_cell_is_shown_in_its_row(tmp_path: Path) -> None:

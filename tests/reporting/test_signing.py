@@ -30,7 +30,7 @@ def test_a_class_with_one_sensitive_value_makes_the_verdict_amber(con: sqlanon.C
     assert '<section class="verdict warned">' in shown
     assert "holds, with 1 warning" in shown
     assert "everybody has the same diagnosis" in shown
-    assert "Next: require l=2 of diagnosis; or accept this and say so." in shown
+    assert "Next: leave out diagnosis; or accept this and say so." in shown
 
 
 def test_a_release_that_lost_nothing_or_is_unique_with_what_is_kept_is_amber(con: sqlanon.Connection) -> None:
