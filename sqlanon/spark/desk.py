@@ -126,7 +126,7 @@ class Desk:
             f"case when domain.value is not null then ends.last end as last, domain.label "
             f"from {attribute.domain} as domain join ({ends}) as ends on ends.rank = domain.rank order by domain.rank"
         )
-        texts = self.con.sql(text).to_arrow_table()  # a million of them are no objects of Python's
+        texts = self.con.sql(text).to_arrow_table()  # as Arrow: a million Python objects would be large
         first, last, alone = (texts[column].combine_chunks().cast(pa.string()) for column in range(3))
         return Book(
             size=len(texts),

@@ -21,7 +21,7 @@ from sqlanon.udfs.space.grid import Grid
 from sqlanon.udfs.space.machine import inner
 
 DEAR = 5
-"""A tree is dear if a step of it, in the k rows of a group, costs so many times what a row loses."""
+"""A tree is dear if a step of it, in the k rows of a group, costs this many times what a row loses."""
 
 
 class Shelves(NamedTuple):
