@@ -272,6 +272,10 @@ class Groups:
         first = np.flatnonzero(np.r_[ids.size > 0, (np.diff(ids) != 0) | (np.diff(tuples) != 0)])
         return cls(tuples[first], ids[first], np.add.reduceat(copies, first), report or {}, box, levels)
 
+    def of(self, places: Ints) -> Groups:
+        """The same groups, where tuple t is called places[t]."""
+        return Groups.collect(places[self.tuple], self.group, self.rows, self.report, self.box, self.levels)
+
     def closure(self, problem: Problem) -> Closure:
         """lo and hi (groups × attributes) as printed, and the number of rows of each group that is not suppressed."""
         kept = self.group >= 0

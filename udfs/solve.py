@@ -6,7 +6,6 @@ DuckDB's functions, workers of other engines and tests call `solve` alike. It kn
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +47,8 @@ def solve(
     rng = generator(request, problem)
     if request.is_linked:
         return _linked(request, problem, rng, progress)
-    if problem.sensitive is None:
-        groups = _clustered(request, problem, rng, progress, workers)
-    else:
-        mixed, order = in_random_order(problem, rng)
-        work = _blind if request.forming == "blind" and problem.models else _clustered
-        found = work(request, mixed, rng, progress, workers)
-        groups = Groups.collect(order[found.tuple], found.group, found.rows, found.report, found.box, found.levels)
+    work = _blind if request.forming == "blind" and problem.models else _clustered
+    groups = work(request, problem, rng, progress, workers)
     if request.max_suppression is not None:
         groups = settle(problem, groups, request.k)
     if request.has_population and released is not None:
@@ -67,14 +61,6 @@ def generator(request: Request, problem: Problem) -> np.random.Generator:
     groups can depend on sensitive values, as whoever could repeat the run would test guesses of them."""
     is_secret = request.core.draws_in_secret or (request.seed is None and problem.sensitive is not None)
     return np.random.default_rng(secrets.randbits(128) if is_secret else request.seed or 0)
-
-
-def in_random_order(problem: Problem, rng: np.random.Generator) -> tuple[Problem, Ints]:
-    """The problem with its tuples in the order of their ranks, those of equal ranks in random order, and where each
-    was: of equal ones a core takes the first, which must not be the one with the first sensitive value."""
-    order = np.lexsort((rng.random(len(problem.counts)), *problem.ranks.T[::-1]))
-    sensitive = None if problem.sensitive is None else problem.sensitive[order]
-    return replace(problem, ranks=problem.ranks[order], counts=problem.counts[order], sensitive=sensitive), order
 
 
 def _clustered(
@@ -99,10 +85,11 @@ def _blind(
     request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, workers: int | None
 ) -> Groups:
     """Groups that the method finds without sensitive values, joined where these break a model."""
-    merged, place = problem.merged()
+    mixed, order = blocks.in_random_order(problem, rng)
+    merged, place = mixed.merged()
     groups = _clustered(request, merged, rng, between(progress, 0, 900), workers)
-    dealt = spread(groups, place, problem.counts, rng)
-    return blind.form(problem, dealt, between(progress, 900, THOUSANDTHS))
+    dealt = spread(groups, place, mixed.counts, rng)
+    return blind.form(mixed, dealt, between(progress, 900, THOUSANDTHS)).of(order)
 
 
 def _linked(request: Request, problem: Problem, rng: np.random.Generator, progress: Progress) -> Groups:
@@ -130,6 +117,15 @@ def solve_block(
     share: float = 1.0,
 ) -> Groups:
     """Cluster a table, or a block that is this `part` of one and has this `share` of its time."""
+    if problem.sensitive is not None:
+        mixed, order = blocks.in_random_order(problem, rng)
+        return _solve_block(request, mixed, rng, progress, part, share).of(order)
+    return _solve_block(request, problem, rng, progress, part, share)
+
+
+def _solve_block(
+    request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, part: float, share: float
+) -> Groups:
     k, method, parameters = request.k, request.core, dict(request.parameters)
     if method.is_timed:
         seconds = parameters["time_budget"]

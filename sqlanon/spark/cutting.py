@@ -62,9 +62,7 @@ def cut(tuples: DataFrame, task: Task, count: int) -> Blocks:
     if seams(request) is None:
         return Blocks(rule, len(leaves(rule)))
     larger = max(2, int(max(size, blocks.POLISHED) * share))
-    rng = np.random.default_rng([task.seed, 2])
-    other = blocks.cut(some, np.ones(len(some.counts)), larger, lambda mine: True, rng)
-    return Blocks(rule, len(leaves(rule)), other)
+    return Blocks(rule, len(leaves(rule)), blocks.other_cut(some, larger, task.seeds))
 
 
 def _sample(tuples: DataFrame, task: Task, count: int) -> tuple[Problem, float]:

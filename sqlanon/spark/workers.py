@@ -20,11 +20,10 @@ from sqlanon.errors import SqlanonError
 from sqlanon.keys import DIGITS
 from sqlanon.udfs import legality
 from sqlanon.udfs.after import blocks
-from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.models import Cells, Model, promise
 from sqlanon.udfs.problem import Attribute, Floats, Groups, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.request import Request
-from sqlanon.udfs.solve import in_random_order, seams, solve_block
+from sqlanon.udfs.solve import seams, solve_block
 from sqlanon.version import __version__
 
 LOCAL = 1 << 32
@@ -108,6 +107,11 @@ class Task:
         """The columns that make a tuple."""
         return (*self.radix, *self.codes, *((self.who,) if self.who else ()))
 
+    @property
+    def seeds(self) -> np.random.SeedSequence:
+        """Where all random numbers come from, as on any other engine."""
+        return np.random.SeedSequence(self.seed)
+
     def check_version(self) -> None:
         """Refuse to run by other code than the driver's."""
         if self.version != __version__:
@@ -171,15 +175,9 @@ def cluster_block(task: Task, other: blocks.Rule | None, is_whole: bool) -> Work
         block = table["block"][0].as_py()
         table, ranks = task.sorted(table)
         problem = task.problem(ranks, table["rows"].to_numpy(), table)
-        rng = np.random.default_rng(task.seed if is_whole else [task.seed, block])
-        part = len(ranks) / task.tuples
-        if problem.sensitive is None:
-            groups = solve_block(task.request, problem, rng, quiet, part)
-        else:
-            mixed, order = in_random_order(problem, rng)
-            found = solve_block(task.request, mixed, rng, quiet, part)
-            groups = Groups.collect(order[found.tuple], found.group, found.rows)
-        heads = None if other is None else _places(other, groups, ranks)
+        rng = blocks.draws(task.seeds, *(() if is_whole else (blocks.FORMING, block)))
+        groups = solve_block(task.request, problem, rng, quiet, len(ranks) / task.tuples)
+        heads = None if other is None else blocks.places_of(other, groups, ranks)
         return _entries(task, table, problem, groups, block, heads)
 
     return _guarded(work, task, ("part2",) if other is not None else _label_columns(task.books))
@@ -203,8 +201,8 @@ def refine_block(task: Task) -> Work:
         heads = table.take(pa.array(first))
         problem = task.problem(ranks[first], np.bincount(of, weights=rows), heads)
         found = Groups.collect(of, group.reshape(-1), rows)
-        rng = np.random.default_rng([task.seed, 1, block])
-        groups = refine(problem, found, task.request.k, rng, quiet, steps=blocks.POLISH, objective=objective)
+        rng = blocks.draws(task.seeds, blocks.REFINING, block)
+        groups = blocks.refine_seams(problem, found, task.request.k, rng, objective, quiet)
         return _entries(task, heads, problem, groups, block, None)
 
     return _guarded(work, task, _label_columns(task.books))
@@ -267,14 +265,6 @@ def pseudonymize(columns: tuple[str, ...], key: bytes) -> Callable[[Iterator[pa.
             yield batch
 
     return work
-
-
-def _places(rule: blocks.Rule, groups: Groups, ranks: Ints) -> Ints:
-    """The block of the other cut for each entry: where the first tuple of its group lies."""
-    ids, first, of = np.unique(groups.group, return_index=True, return_inverse=True)
-    heads = ranks[groups.tuple[first]]
-    places = np.zeros(len(ids), dtype=np.int64) if isinstance(rule, int) else rule.place(heads)
-    return np.asarray(places[of.reshape(-1)])
 
 
 def _entries(

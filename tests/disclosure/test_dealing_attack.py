@@ -54,7 +54,7 @@ def test_people_who_are_dealt_in_the_order_of_values_are_given_away(
     con.execute(SIX)
     monkeypatch.setattr("sqlanon.udfs.solve.spread", by_value)
     monkeypatch.setattr("sqlanon.udfs.after.form.spread", by_value)
-    monkeypatch.setattr("sqlanon.udfs.solve.in_random_order", in_order)
+    monkeypatch.setattr("sqlanon.udfs.after.blocks.in_random_order", in_order)
     found = dealing(con, forming=forming, method="mdav")
     assert found.got is not None
     assert found.got >= 1 / 3

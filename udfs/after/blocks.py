@@ -45,6 +45,8 @@ BYTES = 400
 """What a core holds in memory for each value of a tuple, at most."""
 SHARE = 0.25
 """Of the machine's memory, for all blocks under way together."""
+FORMING, CUTTING, REFINING = range(3)
+"""What random numbers are drawn for: clustering a block, cutting at other places, and refining there."""
 Work = Callable[[Problem, np.random.Generator, Progress, float, float], Groups]
 """Clusters one block; the last arguments are which part of the table it is, and which share of the time it has."""
 
@@ -119,18 +121,31 @@ def cluster(
         return work(problem, rng, progress, 1.0, 1.0)
     blocks = blocks_of(rule, problem.ranks)
     busy = workers or default_workers(size, len(problem.attributes))
+    seeds = rng.bit_generator.seed_seq
     jobs = [
-        partial(_clustered, _part(problem, block), each, len(block) / len(problem.counts), busy, work)
-        for block, each in zip(blocks, rng.spawn(len(blocks)), strict=True)
+        partial(_clustered, _part(problem, block), rng, len(block) / len(problem.counts), busy, work)
+        for block, rng in ((block, draws(seeds, FORMING, number)) for number, block in enumerate(blocks))
     ]
     parts = _each(jobs, [len(block) for block in blocks], between(progress, 0, 900), busy)
     groups = _joined(blocks, parts, {"blocks": len(blocks)})
     if groups.box is None and objective is not None:
         rest = between(progress, 900, THOUSANDTHS)
-        groups = polish(problem, groups, k, max(size, POLISHED), rng, rest, busy, objective)
+        groups = polish(problem, groups, k, max(size, POLISHED), seeds, rest, busy, objective)
         groups.report["seams_polished_by"] = objective
     progress(THOUSANDTHS, THOUSANDTHS)
     return groups
+
+
+def draws(seeds: np.random.SeedSequence, *place: int) -> np.random.Generator:
+    """The random numbers of one place in a run: the same whatever the engine, and whatever was drawn elsewhere."""
+    return np.random.default_rng(np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, *place)))
+
+
+def in_random_order(problem: Problem, rng: np.random.Generator) -> tuple[Problem, Ints]:
+    """The problem with its tuples in the order of their ranks, those of equal ranks in random order, and where each
+    was: of equal ones a core takes the first, which must not be the one with the first sensitive value."""
+    order = np.lexsort((rng.random(len(problem.counts)), *problem.ranks.T[::-1]))
+    return _part(problem, order), order
 
 
 def cut(
@@ -235,7 +250,7 @@ def polish(
     groups: Groups,
     k: int,
     size: int,
-    rng: np.random.Generator,
+    seeds: np.random.SeedSequence,
     progress: Progress,
     workers: int = 1,
     objective: str = "ncp",
@@ -244,26 +259,40 @@ def polish(
     kept = np.flatnonzero(groups.group != SUPPRESSED)
     rest = np.flatnonzero(groups.group == SUPPRESSED)
     tuples, group, rows = groups.tuple[kept], groups.group[kept], groups.rows[kept]
-    _, first, length = np.unique(group, return_index=True, return_counts=True)
-    heads = replace(problem, ranks=problem.ranks[tuples[first]], counts=length, sensitive=None, models=())
-    places = blocks_of(cut(heads, length.astype(np.float64), size, lambda some: True, rng), heads.ranks)
+    places = places_of(other_cut(problem, size, seeds), groups, problem.ranks)[kept]
     jobs, blocks = [], []
-    for some, each in zip(places, rng.spawn(len(places)), strict=True):
-        mine = np.flatnonzero(np.isin(group, some))
+    for place in np.unique(places):
+        mine = np.flatnonzero(places == place)
         block, local = np.unique(tuples[mine], return_inverse=True)
         held = np.bincount(local, weights=rows[mine]).astype(np.int64)
-        inside = Groups.collect(local, np.searchsorted(some, group[mine]), rows[mine])
-        jobs.append(partial(_refined, replace(_part(problem, block), counts=held), inside, k, each, objective))
+        inside = Groups.collect(local, np.unique(group[mine], return_inverse=True)[1], rows[mine])
+        part = replace(_part(problem, block), counts=held)
+        jobs.append(partial(refine_seams, part, inside, k, draws(seeds, REFINING, int(place)), objective))
         blocks.append(block)
     parts = _each(jobs, [len(block) for block in blocks], progress, workers)
     suppressed = Groups(np.arange(len(rest)), np.full(len(rest), SUPPRESSED), groups.rows[rest])
     return _joined([*blocks, groups.tuple[rest]], [*parts, suppressed], groups.report)
 
 
-def _refined(
+def other_cut(some: Problem, size: int, seeds: np.random.SeedSequence) -> Rule:
+    """A rule whose seams lie elsewhere than those of the blocks."""
+    return cut(some, np.ones(len(some.counts)), size, lambda part: True, draws(seeds, CUTTING))
+
+
+def places_of(rule: Rule, groups: Groups, ranks: Ints) -> Ints:
+    """The block of the rule for each entry of the groups: where the first tuple of its group lies."""
+    ids, first, of = np.unique(groups.group, return_index=True, return_inverse=True)
+    heads = ranks[groups.tuple[first]]
+    places = np.zeros(len(ids), dtype=np.int64) if isinstance(rule, int) else rule.place(heads)
+    return np.asarray(places[of.reshape(-1)])
+
+
+def refine_seams(
     problem: Problem, groups: Groups, k: int, rng: np.random.Generator, objective: str, progress: Progress
 ) -> Groups:
-    return refine(problem, groups, k, rng, progress, steps=POLISH, objective=objective)
+    """The groups of one block of the other cut, refined."""
+    mixed, order = in_random_order(problem, rng)
+    return refine(mixed, groups.of(order.argsort()), k, rng, progress, steps=POLISH, objective=objective).of(order)
 
 
 def _each(
