@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +146,17 @@ class Encoding:
         people = [F.xxhash64(column(self.entity)).alias(WHO)] if self.entity else []
         found = found.select(*keys, *self.codes, *people, *kept)
         return found.groupBy(*self.ids, *kept).agg(F.count(F.lit(1)).alias("rows"))
+
+    def decoded(self, rows: DataFrame, keys: Mapping[str, str]) -> DataFrame:
+        """The rows of tuples with a value of each rank again, as they were staged. `keys` says what keys are called."""
+        places = [(keys[key], by, size) for key, parts in self.radix.items() for by, size in parts]
+        for one, (key, by, size) in zip(self.coded, places, strict=False):  # sensitive columns are kept as they are
+            numbers, first = np.unique(one.numbers, return_index=True)
+            values = replace(one, values=one.values.take(pa.array(first)), numbers=numbers).frame(rows.sparkSession)
+            found = F.expr(f"({key} div {by}) % {size}") == values[one.number]
+            rows = rows.join(F.broadcast(values), found, "left").drop(one.number)
+            rows = rows.withColumnRenamed(f"v_{one.number}", one.read)
+        return rows.drop(*keys.values())
 
 
 def encode(staged: DataFrame, desk: Desk) -> Encoding:

@@ -33,10 +33,13 @@ from sqlanon.spark.staging import Staging, staging_of
 from sqlanon.spark.suppressing import settled
 from sqlanon.spark.workers import Task, cluster_block, columns_of, refine_block
 from sqlanon.statements.connection import connect
-from sqlanon.udfs.problem import SUPPRESSED
+from sqlanon.udfs.problem import LEFT_OUT, SUPPRESSED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+FORMED = ("cells", "tuples", "entries", "refined", "dealt")
+"""The steps from which groups are made."""
 
 
 def anonymize(
@@ -85,6 +88,25 @@ class Made:
 
 
 @dataclass(frozen=True)
+class Formed:
+    """Groups, with all that they were made from; the salt decides how rows that several share are dealt out."""
+
+    desk: Desk
+    encoding: Encoding
+    cells: DataFrame
+    tuples: DataFrame
+    task: Task
+    made: Made
+    salt: str
+
+    @property
+    def leaves_out(self) -> bool:
+        """Are there rows that are not released?"""
+        may_be = self.task.request.max_suppression is not None
+        return may_be and bool(self.made.entries.where(f"grp = {LEFT_OUT}").limit(1).count())
+
+
+@dataclass(frozen=True)
 class Making:
     """One release in the making."""
 
@@ -107,19 +129,37 @@ class Making:
         desk.refuse_identifiers()
         releasing(desk.reading, desk.columns)  # refuses two columns of one name
         staged = self.staging.keep(read.select(*staged_columns(read, desk)), "source")
+        formed = self._form(staged, desk)
+        rows = formed.encoding.rows
+        if formed.leaves_out:
+            formed = self._without_left_out(formed)
+        whole = self._assign(formed)
+        return self._prove(whole, formed, rows, desk, read, zone)
+
+    def _form(self, staged: DataFrame, desk: Desk) -> Formed:
+        """The groups of staged rows, in the numbers of their own values."""
         encoding = encode(staged, desk)
         kept = list(desk.columns.kept.values())
         cells = self.staging.keep(encoding.cells_of(staged, kept), "cells")
-        self.staging.drop("source")
+        self.staging.drop("source", "rest")
         counted = cells.groupBy(*encoding.ids).agg(F.sum("rows").alias("rows"))
         tuples = self.staging.keep(counted, "tuples") if kept else cells
         count = _complete(tuples, encoding)
         task = task_of(desk, encoding, tuples, count, self._seed())
         made = self._cluster(tuples, task, cut(tuples, task, count))
         made = replace(made, entries=settled(made.entries, task))
-        salt = secrets.token_hex(32)
-        whole = self._assign(made, cells, encoding, desk, salt)
-        return self._prove(whole, encoding, tuples, task, desk, read, zone, salt)
+        return Formed(desk, encoding, cells, tuples, task, made, secrets.token_hex(32))
+
+    def _without_left_out(self, formed: Formed) -> Formed:
+        """The groups of the rows that are not left out: labels, groups and losses would tell the values of the others,
+        as they depend on the whole domain. All rows that were suppressed were left out then, and none is now."""
+        keys = {key: f"of_{key}" for key in formed.encoding.radix}
+        entries = formed.made.entries.withColumns({of: F.col(key) for key, of in keys.items()})
+        rest = self._dealt(replace(formed, made=replace(formed.made, entries=entries)), list(keys.values()))
+        rest = self.staging.keep(assigning.spread_out(formed.encoding.decoded(rest, keys)), "rest")
+        self.staging.drop(*FORMED)
+        policy = replace(formed.desk.policy, max_suppression=None)
+        return self._form(rest, replace(formed.desk, policy=policy))
 
     def _key(self, key: bytes | None) -> bytes | None:
         """The key of pseudonyms: this one, or the environment's."""
@@ -157,30 +197,25 @@ class Making:
         _refuse_failed(both)
         return Made(both, is_split=True)
 
-    def _assign(self, made: Made, cells: DataFrame, encoding: Encoding, desk: Desk, salt: str) -> DataFrame:
+    def _assign(self, formed: Formed) -> DataFrame:
         """The rows of the release, with what is hidden of each, and how many there are of each."""
         labels = [
             name
-            for number, book in enumerate(encoding.books, 1)
+            for number, book in enumerate(formed.encoding.books, 1)
             for name in ((f"lo{number}", f"hi{number}") if book.is_pair else (f"p{number}",))
         ]
-        kept = list(desk.columns.kept.values())
-        entries = made.entries
+        return assigning.with_pairs(self._dealt(formed, labels), formed.desk, formed.encoding)
+
+    def _dealt(self, formed: Formed, labels: list[str]) -> DataFrame:
+        """The rows that are not left out, with these columns of their groups."""
+        kept, entries = list(formed.desk.columns.kept.values()), formed.made.entries
         if kept:
-            entries = self.staging.keep(assigning.dealt(entries, encoding, labels, made.is_split), "dealt")
-        found = assigning.assign(cells, entries, encoding, kept, labels, salt)
-        return assigning.with_pairs(found, desk, encoding)
+            found = assigning.dealt(entries, formed.encoding, labels, formed.made.is_split)
+            entries = self.staging.keep(found, "dealt")
+        return assigning.assign(formed.cells, entries, formed.encoding, kept, labels, formed.salt)
 
     def _prove(
-        self,
-        whole: DataFrame,
-        encoding: Encoding,
-        tuples: DataFrame,
-        task: Task,
-        desk: Desk,
-        read: DataFrame,
-        zone: str,
-        salt: str,
+        self, whole: DataFrame, formed: Formed, rows: int, desk: Desk, read: DataFrame, zone: str
     ) -> SparkRelease:
         """Write the rows, read them back, and prove and measure what was read."""
         hidden = [desk.columns.kept[name] for name in desk.columns.hidden]
@@ -191,22 +226,22 @@ class Making:
             promise = classes_of(self.policy, printed, desk.columns.entity)
             proof = prove(assigning.outputs(whole, desk, read.schema), promise, self.policy, desk, sensitive)
             whole = whole.drop(*hidden)
-        ordered = assigning.shuffled(whole, encoding.rows, salt)
+        ordered = assigning.shuffled(whole, rows, formed.salt)
         written = self.staging.keep(assigning.outputs(ordered, desk, read.schema), RELEASED)
         released = written.select(*(column(name) for name in written.columns[:-1]))  # the last is their order
         entity = entity_of(released.columns, self.policy)
         again = prove(released, classes_of(self.policy, printed, entity), self.policy, desk, sensitive)
         proof = proof or again
-        left_out = encoding.rows - again.rows
+        left_out = rows - again.rows
         if again.rows != proof.rows or left_out < 0 or (left_out and not self.policy.may_drop):
-            raise BrokenPromiseError(f"{again.rows:,} rows would be released of {encoding.rows:,}: nothing is released")
+            raise BrokenPromiseError(f"{again.rows:,} rows would be released of {rows:,}: nothing is released")
         if self.policy.may_drop:
             proof = replace(proof, left_out=left_out)
         if not self.policy.models:
             warn_of_homogeneous(released, printed, [one.column for one in sensitive], proof)
         classes = self.staging.keep(classes_in(released, desk), "classes")
-        measured = measure(released, classes, tuples, task, desk, left_out)
-        self.staging.drop("cells", "tuples", "entries", "refined", "dealt", "whole", "classes")
+        measured = measure(released, classes, formed.tuples, formed.task, formed.desk, left_out)
+        self.staging.drop(*FORMED, "whole", "classes")
         return SparkRelease(
             df=released,
             policy=self.policy,
@@ -217,7 +252,7 @@ class Making:
             define=self.asked.define,
             empty=read.limit(0).toArrow(),
             zone=zone,
-            rows=encoding.rows,
+            rows=rows,
             notes=notes_of(desk.reading),
         )
 

@@ -110,8 +110,7 @@ def test_a_release_holds_and_loses_as_much_as_duckdbs(case: str, duck: Any, spar
     options, table = CASES[case], table_of()
     theirs, ours = duck.release(table, **options), spark.release(table, **options)
     assert ours.rows.column_names == theirs.rows.column_names
-    near = 0.03 if "max_suppression" in options else 0.02  # DuckDB makes it again without those who were left out
-    assert ours.metrics["gcp"] == pytest.approx(theirs.metrics["gcp"], rel=near, abs=0.001)
+    assert ours.metrics["gcp"] == pytest.approx(theirs.metrics["gcp"], rel=0.02, abs=0.001)
     assert set(ours.proof.models) == set(theirs.proof.models)
     kept = {m: v for m, v in options.items() if m in ("l", "t", "distinct_l", "several") and m != "t"}
     with sqlanon.connect() as con:
