@@ -122,6 +122,7 @@ def cluster(
     blocks = blocks_of(rule, problem.ranks)
     busy = workers or default_workers(size, len(problem.attributes))
     seeds = rng.bit_generator.seed_seq
+    assert isinstance(seeds, np.random.SeedSequence), "random numbers come from a seed"
     jobs = [
         partial(_clustered, _part(problem, block), rng, len(block) / len(problem.counts), busy, work)
         for block, rng in ((block, draws(seeds, FORMING, number)) for number, block in enumerate(blocks))
