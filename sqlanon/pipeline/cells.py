@@ -18,6 +18,6 @@ def cells_sql(domain: str, family: TypeFamily, width: Width | None) -> str:
     if family in (DATE, TIMESTAMP):
         given = "null" if width is None else f"interval '{UNITS.get(str(width)) or f'{width} days'}'"
         last, shortest = ("cast(next as date) - 1", "7") if family is DATE else ("next", "0")
-        return render("steps/print/cells_dates.sql", domain=domain, width=given, last=last, shortest=shortest)
-    file = "steps/print/cells_whole.sql" if family.is_whole else "steps/print/cells_numbers.sql"
+        return render("steps/encode/cells_dates.sql", domain=domain, width=given, last=last, shortest=shortest)
+    file = "steps/encode/cells_whole.sql" if family.is_whole else "steps/encode/cells_numbers.sql"
     return render(file, domain=domain, width="null" if width is None else repr(width))

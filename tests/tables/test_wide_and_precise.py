@@ -30,6 +30,15 @@ def test_a_table_of_sixty_columns_is_released_and_measured(con: Con) -> None:
     assert 0 < measured["kl_divergence"] < np.inf
 
 
+def test_no_statement_of_a_wide_release_draws_the_cells_of_all_columns_at_once(con: Con) -> None:
+    columns = wide(con, 60)
+    decimals = ", ".join(f"{column} / 7.0 as {column}" for column in columns)
+    made = sqlanon.anonymize(con, f"select {decimals} from wide", columns, 5, method="mondrian")
+    statements = made.sql.split(";\n\n")
+    assert max(statement.count("floor(") for statement in statements) <= 2  # 120 columns' worth took 700 MiB
+    assert max(len(statement) for statement in statements) < 1000 * len(columns)
+
+
 def test_a_measure_that_no_float_can_hold_is_null_and_says_why(con: Con) -> None:
     sqlanon.anonymize(con, "wide", wide(con, 2), 5, name="wide_public")
     con.execute("update anon.release_classes set combinations = 'inf'")

@@ -9,4 +9,4 @@ select
     leaves.label,
     cells.at + __within__ * (leaves.place - cells.at) as place
 from __domain__ as leaves
-join (__cells__) as cells on cells.rank = leaves.rank
+join __cells__ as cells on cells.rank = leaves.rank
