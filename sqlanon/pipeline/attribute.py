@@ -164,7 +164,7 @@ class Attribute:
             else:
                 levels = rule.levels_sql(self.domain, self.family)
                 nodes = render("steps/encode/nodes_levels.sql", **fragments, levels=levels)
-        drawn = cells_sql(self.domain, self.family, self.width) if self.has_cells else None
+        drawn = cells_sql(self.domain, self.type, self.family, self.width) if self.has_cells else None
         steps = {self.domain: domain, self.cells: drawn, self.nodes: nodes}
         return tuple(Cte(step, body, materialized=True) for step, body in steps.items() if body is not None)
 

@@ -96,6 +96,31 @@ def test_snapped_cells_of_large_numbers_are_those_of_their_span(con: Con) -> Non
     assert large == pytest.approx(small)
 
 
+@pytest.mark.parametrize("ranges", ["auto", "snapped"])
+@pytest.mark.parametrize(
+    ("values", "small"),
+    [
+        ("12345678901234567.00 + range * 0.01 as decimal(38, 2)", "range * 0.01 as decimal(9, 2)"),
+        ("-12345678901234568.00 + range * 0.01 as decimal(38, 2)", "range * 0.01 as decimal(9, 2)"),
+        ("1000000 + range * 0.00000000000001::decimal(38, 20) as decimal(38, 20)", "range * 1e-8 as decimal(9, 8)"),
+        ("'99999999999999999999999999999999999' || (950 + range) as decimal(38, 0)", "950 + range as decimal(9, 0)"),
+        ("make_timestamp_ns(1700000000000000000 + range) as timestamp_ns", "range / 100.0 as decimal(9, 2)"),
+        ("make_timestamp(1700000000000000 + range * 1000) as timestamp_ms", "range / 100.0 as decimal(9, 2)"),
+        ("make_timestamp(1700000000000000 + range) as timestamp", "range / 100.0 as decimal(9, 2)"),
+        ("170141183460469231731687303715884105688 + range as hugeint", "88 + range as integer"),
+    ],
+)
+def test_cells_are_as_fine_as_those_of_small_numbers_whatever_the_digits(
+    con: Con, values: str, small: str, ranges: str
+) -> None:
+    con.execute(f"create table large as select cast({values}) as x from range(40)")
+    con.execute(f"create table small as select cast({small}) as x from range(40)")
+    options = {"method": "kaca", "ranges": ranges, "name": "public", "replace": True}
+    found = [sqlanon.anonymize(con, table, ["x"], 5, **options).metrics()["gcp"] for table in ("large", "small")]
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+    assert found[0] < 0.3  # it was 1: one cell for all of them
+
+
 def test_numbers_at_both_ends_of_their_type_have_a_distance(con: Con) -> None:
     ends = "(case when range % 2 = 0 then 1 else -1 end * 170141183460469231731687303715884105727)::hugeint"
     con.execute(f"create table ends as select {ends} as x from range(9)")

@@ -29,31 +29,53 @@ from (
 )
 ),
 cells_1 as materialized (
--- A row is one whole number and the first and the last one of its cell. Unless given, a cell is 1, 2 or 5 · 10ⁿ wide,
--- about a twentieth of the span and 2 at least. NULL has no cell.
+-- A row is one value, counted in the smallest units that its type has, and its cell: the text of its first and its last
+-- one, or of where the next one begins, its place above the first cell of all and how far above it the value is. Unless
+-- given, a cell is 1, 2 or 5 · 10ⁿ units wide, about a twentieth of the span and 2 at least. Whatever the number of digits,
+-- all of it is exact. A cell ends where its type does. NULL has no cell.
 with span as (
     select
-        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
-        power(10, floor(log10(twentieth))) as unit
+        coalesce(
+            nullif((max(distance) - min(distance)) * 1e0 / 20, 0), nullif(abs(max(place)) * 1e0 / 20, 0), 1
+        ) as twentieth,
+        greatest(0, cast(floor(log10(twentieth)) as integer)) as digits,
+        twentieth / power(10, digits) as first_digits
     from domain_1
 ),
 grid as (
-    select cast(coalesce(5, greatest(2, unit * case
-        when twentieth <= unit then 1
-        when twentieth <= 2 * unit then 2
-        when twentieth <= 5 * unit then 5
+    select coalesce(cast(5 as hugeint), greatest(2, cast(rpad('1', digits + 1, '0') as hugeint) * case
+        when first_digits <= 1 then 1
+        when first_digits <= 2 then 2
+        when first_digits <= 5 then 5
         else 10
-    end)) as hugeint) as width
+    end)) as width
     from span
+),
+counted as (
+    select rank, cast(value as hugeint) as number, width, (number % width + width) % width as above
+    from domain_1, grid
+),
+ended as (
+    select
+        rank,
+        above,
+        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor,
+        coalesce(try(floor + (width - 1)), 170141183460469231731687303715884105727) as ceiling,
+        min(floor) over () as lowest
+    from counted
+    where number is not null
 )
 select
     rank,
-    cast(value as hugeint) as number,
-    number - (number % width + width) % width as floor,
     cast(floor as varchar) as first,
-    cast(floor + width - 1 as varchar) as last,
-    cast(floor - min(floor) over () as double) as at
-from domain_1, grid
+    cast(ceiling as varchar) as last,
+    coalesce(try(cast(floor - lowest as double)), cast(floor as double) - cast(lowest as double)) / 1e0 as start,
+    cast(above as double) / 1e0 as above
+from ended
+union all
+select rank, null, null, null, null
+from counted
+where number is null
 ),
 nodes_1 as materialized (
 -- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
@@ -65,7 +87,7 @@ select
     leaves.rank as hi,
     0 as level,
     leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
+    cells.start + 0 * cells.above as place
 from domain_1 as leaves
 join cells_1 as cells on cells.rank = leaves.rank
 ),
@@ -85,8 +107,9 @@ from (
 )
 ),
 cells_2 as materialized (
--- A row is one number and where its cell begins and the next one does, with 15 digits. Unless given, a cell is 1, 2 or
--- 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells apart. NULL has no cell.
+-- A row is one number, where its cell begins and the next one does, with 15 digits, and how far above that it is. Unless
+-- given, a cell is 1, 2 or 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells
+-- apart. NULL has no cell.
 with span as (
     select
         max(abs(place)) / 1e13 as narrowest,
@@ -113,6 +136,7 @@ divided as (
 placed as (
     select
         rank,
+        place,
         width,
         case
             when place >= cast(printf('%.15g', (guess + 1) * width) as double) then guess + 1
@@ -125,7 +149,8 @@ select
     rank,
     printf('%.15g', cell * width) as first,
     printf('%.15g', (cell + 1) * width) as last,
-    greatest(-1.7e308, least(1.7e308, cell * width)) as at
+    greatest(-1.7e308, least(1.7e308, cell * width)) as start,
+    place - start as above
 from placed
 ),
 nodes_2 as materialized (
@@ -138,7 +163,7 @@ select
     leaves.rank as hi,
     0 as level,
     leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
+    cells.start + 0 * cells.above as place
 from domain_2 as leaves
 join cells_2 as cells on cells.rank = leaves.rank
 ),
@@ -159,17 +184,15 @@ from (
 ),
 cells_3 as materialized (
 -- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
+-- does, the place of that and how far above it the value is. Unless given, the shortest of 1, 5 and 15 seconds and
+-- minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a twentieth
+-- of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
     select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 7) as days
     from domain_3
 ),
 grid as (
     select coalesce(interval '1 month', case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
         when days * 86400 <= 1 then interval '1 second'
         when days * 86400 <= 5 then interval '5 seconds'
         when days * 86400 <= 15 then interval '15 seconds'
@@ -197,7 +220,8 @@ select
     begin + width as next,
     cast(begin as varchar) as first,
     cast(cast(next as date) - 1 as varchar) as last,
-    epoch(begin) as at
+    epoch(begin) as start,
+    place - start as above
 from domain_3, grid
 ),
 nodes_3 as materialized (
@@ -210,7 +234,7 @@ select
     leaves.rank as hi,
     0 as level,
     leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
+    cells.start + 0 * cells.above as place
 from domain_3 as leaves
 join cells_3 as cells on cells.rank = leaves.rank
 ),
@@ -230,18 +254,23 @@ from (
 )
 ),
 cells_4 as materialized (
--- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
+-- A row is one time and its cell: of the calendar, or of a second's digits where all values are within twenty seconds
+-- of each other.
+with spread as (
+    select coalesce(max(distance) - min(distance), 0) as seconds
+    from domain_4
+)
+select rank, first, last, start, above
+from (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
+-- does, the place of that and how far above it the value is. Unless given, the shortest of 1, 5 and 15 seconds and
+-- minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a twentieth
+-- of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
     select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 0) as days
     from domain_4
 ),
 grid as (
     select coalesce(null, case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
         when days * 86400 <= 1 then interval '1 second'
         when days * 86400 <= 5 then interval '5 seconds'
         when days * 86400 <= 15 then interval '15 seconds'
@@ -269,8 +298,60 @@ select
     begin + width as next,
     cast(begin as varchar) as first,
     cast(next as varchar) as last,
-    epoch(begin) as at
-from domain_4, grid
+    epoch(begin) as start,
+    place - start as above
+from domain_4, grid), spread
+where seconds = 0 or seconds >= 20
+union all
+select rank, first, last, start, above
+from (-- A row is one value, counted in the smallest units that its type has, and its cell: the text of its first and its last
+-- one, or of where the next one begins, its place above the first cell of all and how far above it the value is. Unless
+-- given, a cell is 1, 2 or 5 · 10ⁿ units wide, about a twentieth of the span and 2 at least. Whatever the number of digits,
+-- all of it is exact. A cell ends where its type does. NULL has no cell.
+with span as (
+    select
+        coalesce(
+            nullif((max(distance) - min(distance)) * 1e6 / 20, 0), nullif(abs(max(place)) * 1e6 / 20, 0), 1
+        ) as twentieth,
+        greatest(0, cast(floor(log10(twentieth)) as integer)) as digits,
+        twentieth / power(10, digits) as first_digits
+    from domain_4
+),
+grid as (
+    select coalesce(cast(null as hugeint), greatest(2, cast(rpad('1', digits + 1, '0') as hugeint) * case
+        when first_digits <= 1 then 1
+        when first_digits <= 2 then 2
+        when first_digits <= 5 then 5
+        else 10
+    end)) as width
+    from span
+),
+counted as (
+    select rank, cast(epoch_us(value) as hugeint) as number, width, (number % width + width) % width as above
+    from domain_4, grid
+),
+ended as (
+    select
+        rank,
+        above,
+        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor,
+        coalesce(try(floor + (width - 0)), 170141183460469231731687303715884105727) as ceiling,
+        min(floor) over () as lowest
+    from counted
+    where number is not null
+)
+select
+    rank,
+    cast(make_timestamp(cast(floor as bigint)) as varchar) as first,
+    cast(make_timestamp(cast(ceiling as bigint)) as varchar) as last,
+    coalesce(try(cast(floor - lowest as double)), cast(floor as double) - cast(lowest as double)) / 1e6 as start,
+    cast(above as double) / 1e6 as above
+from ended
+union all
+select rank, null, null, null, null
+from counted
+where number is null), spread
+where seconds > 0 and seconds < 20
 ),
 nodes_4 as materialized (
 -- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
@@ -282,7 +363,7 @@ select
     leaves.rank as hi,
     0 as level,
     leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
+    cells.start + 0 * cells.above as place
 from domain_4 as leaves
 join cells_4 as cells on cells.rank = leaves.rank
 ),
