@@ -82,6 +82,22 @@ class Interface:
 
 
 PYTHON, SQL, SQL_FUNCTION = Interface("python"), Interface("sql"), Interface("sql", sign=" := ")
+PAGE = Interface("page")
+"""The studio's pages, where columns have roles and what is done next is a screen."""
+ON_PAGE = {
+    "quasi": "Quasi-identifier",
+    "sensitive": "Sensitive",
+    "keep": "Kept",
+    "unsafe_keep": "unsafe_keep of a policy file",
+    "pseudonymize": "Pseudonym",
+    "entity": "Person",
+    "hierarchies": "Hierarchies",
+    "ranges": "Snapped ranges",
+    "max_suppression": "Rows that may be suppressed",
+}
+"""What options are called there, where not by their own names."""
+SCREENS = {"audit": "Result", "detect": "Columns", "publish": "Release"}
+"""The screen that answers what a function does; the one of hierarchies answers what functions of theirs do."""
 _reader: ContextVar[Interface] = ContextVar("reader", default=PYTHON)
 
 
@@ -110,9 +126,10 @@ def read_in(interface: Interface) -> Iterator[None]:
         _reader.reset(token)
 
 
-def in_words(*, python: str, sql: str, command: str) -> str:
-    """What is said differently in each interface."""
-    return {"python": python, "sql": sql}.get(_reader.get().name, command)
+def in_words(*, python: str, sql: str, command: str, page: str | None = None) -> str:
+    """What is said differently in each interface; what a page cannot do is a command."""
+    on_page = f"in a terminal, {command}" if page is None else page
+    return {"python": python, "sql": sql, "page": on_page}.get(_reader.get().name, command)
 
 
 FLAGS = {"hierarchies": "hierarchy", "weights": "weight", "limits": "limit"}
@@ -131,7 +148,10 @@ def option(name: str, value: Any = True) -> str:
     else:
         given = flag if value is True else f"{flag} {shlex.quote(str(value))}"
     written = "true" if value is True else f"{value!r}"
-    return in_words(python=f"{name}={value!r}", sql=f"{name}{_reader.get().sign}{written}", command=given)
+    sql = f"{name}{_reader.get().sign}{written}"
+    listed = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    page = ON_PAGE.get(name, name) + ("" if value is True else f" {listed}")
+    return in_words(python=f"{name}={value!r}", sql=sql, command=given, page=page)
 
 
 def _toml(value: Any) -> str:
@@ -148,6 +168,8 @@ def _range(value: Any) -> str:
 def option_name(name: str) -> str:
     """An option without a value: ``unsafe_keep`` or ``--unsafe-keep``."""
     is_flag = _reader.get().name == "command line"
+    if _reader.get().name == "page":
+        return ON_PAGE.get(name, name)
     return f"--{FLAGS.get(name, name).replace('_', '-')}" if is_flag else name
 
 
@@ -155,11 +177,13 @@ def call(function: str, *arguments: str, command: str | None = None) -> str:
     """A call: ``sqlanon.audit(con, 't')``, ``FROM anon.audit('t')`` or ``sqlanon audit t --db FILE``."""
     listed = ", ".join("'" + argument.replace("'", "''") + "'" for argument in arguments)
     database = f" --db {shlex.quote(_reader.get().database or 'FILE')}"
+    screen = SCREENS.get(function, "Hierarchies" if "hierarch" in function else None)
     shell = " ".join(["sqlanon", command or function.replace("_", " "), *map(shlex.quote, arguments)])
     return in_words(
         python=f"sqlanon.{function}(con, {', '.join(map(repr, arguments))})",
         sql=f"FROM anon.{function}({listed})",
         command=shell + database,
+        page=None if screen is None else f"the screen {screen}",
     )
 
 
@@ -171,14 +195,14 @@ def reading(asked: str, parameter: str, value: str) -> str:
         python=f"sqlanon.file_query(path, {asked}={value!r})",
         sql=f"FROM read_csv(..., {parameter} = '{value}')",
         command=f"source = \"FROM read_csv('FILE', {parameter} = '{value}')\"",
+        page=f"sqlanon studio --{asked} {shlex.quote(value)}",
     )
 
 
 def replacing(kind: str | None = None) -> str:
     """How something is replaced: a file where there is no kind of thing that CREATE OR REPLACE makes."""
-    return in_words(
-        python="replace=True", sql="REPLACE" if kind is None else f"CREATE OR REPLACE {kind}", command="--replace"
-    )
+    sql = "REPLACE" if kind is None else f"CREATE OR REPLACE {kind}"
+    return in_words(python="replace=True", sql=sql, command="--replace", page="another name, or confirm it")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -145,9 +145,23 @@ class Cte:
         return f"{self.name} as {'materialized ' if self.materialized else ''}(\n{self.body}\n)"
 
 
-def with_ctes(ctes: list[Cte], body: str) -> str:
+def with_ctes(ctes: Iterable[Cte], body: str) -> str:
     """A query that reads top to bottom."""
-    return "with " + ",\n".join(cte.sql for cte in ctes) + "\n" + body
+    steps = ",\n".join(cte.sql for cte in ctes)
+    return f"with {steps}\n{body}" if steps else body
+
+
+def read_by(body: str, ctes: Sequence[Cte]) -> list[Cte]:
+    """Those of the steps that a query reads, itself or through another: whichever it names."""
+    words, read = set(_WORD.findall(body)), []
+    for cte in reversed(ctes):
+        if cte.name in words:
+            read.append(cte)
+            words.update(_WORD.findall(cte.body))
+    return read[::-1]
+
+
+_WORD = re.compile(r"\w+")
 
 
 def answer_sql(kinds: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:

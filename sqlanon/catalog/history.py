@@ -77,6 +77,11 @@ def is_published(catalog: Catalog, key: str) -> bool:
     )
 
 
+def any_publication(catalog: Catalog) -> bool:
+    """Was any release of this database ever published?"""
+    return bool(catalog.run(f"select 1 from {catalog.schema}.publications limit 1"))
+
+
 @dataclass(frozen=True)
 class Gone:
     """A version of a release that was published, and then dropped or replaced: its labels and counts are known."""

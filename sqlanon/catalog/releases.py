@@ -12,14 +12,14 @@ from typing import Any
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.history import archive
 from sqlanon.catalog.places import Target, key_of, labels_of, marked, members_of, sensitive_place, unquoted
-from sqlanon.engine.session import has_secure_views, now
+from sqlanon.engine.session import Session, has_secure_views, now, run
 from sqlanon.errors import CatalogError, not_one_of
 from sqlanon.pipeline.measures import PARTS
 from sqlanon.pipeline.promises import GROUP
 from sqlanon.pipeline.proof import Proof
 from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
-from sqlanon.sqltext import literal, names
+from sqlanon.sqltext import literal, names, split_name
 from sqlanon.sqltext import name as quoted
 from sqlanon.version import __version__
 
@@ -107,6 +107,29 @@ def stored_release(catalog: Catalog, name: str) -> Stored:
     if not found:
         raise CatalogError(not_one_of("release", name, stored_names(catalog)))
     return found[0]
+
+
+def released_columns(con: Session, place: str) -> tuple[str, ...]:
+    """The columns that make the classes of a release that is stored under this name, in any open database; none if
+    there is none."""
+    *above, table = split_name(place) or [place]
+    schema, database = (above[-1] if above else None), (above[0] if len(above) > 1 else None)
+    catalogs = run(
+        con,
+        "select database_name from duckdb_tables() where schema_name = 'anon' and table_name = 'releases' "
+        "and ($1 is null or database_name = $1) order by database_name <> current_database(), 1",
+        [database],
+    )
+    for (found,) in catalogs:
+        listed = run(
+            con,
+            f"select printed from {quoted(found)}.anon.releases where lower(table_name) = lower($1) "
+            "and lower(schema_name) = lower(coalesce($2, schema_name)) order by schema_name <> 'main' limit 1",
+            [table, schema],
+        )
+        if listed:
+            return tuple(listed[0][0])
+    return ()
 
 
 def stored_names(catalog: Catalog) -> list[str]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from sqlanon import wording
 from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.releases import released_columns
 from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, run, temporary, translate_errors, unwrap
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option_name
 from sqlanon.sqltext import literal, names
 
 COUNTS = ("rows", "classes", "smallest_class", "median_class", "largest_class")
@@ -42,14 +43,22 @@ class Risk(dict[str, float | None]):
         return wording.table_html("How easily people can be found again", ("measure", "value"), self.shown)
 
 
-def risk(con: Any, source: Any, quasi: Sequence[str], *, population: Any = None, entity: str | None = None) -> Risk:
+def risk(
+    con: Any, source: Any, quasi: Sequence[str] | None = None, *, population: Any = None, entity: str | None = None
+) -> Risk:
     """The measures of anon.risk by name. Each of source and population is a table, file, query or frame, as printed.
 
-    With an `entity`, the column that identifies a person, they include how few people share a set of rows.
+    A stored release knows its quasi-identifiers; of any other table they are to be named. With an `entity`, the column
+    that identifies a person, they include how few people share a set of rows.
     """
-    if not quasi:
-        raise PolicyError("quasi is empty: name the columns that could identify a person")
     raw = unwrap(con)
+    if quasi is None and isinstance(source, str):
+        quasi = released_columns(raw, source)
+    if not quasi:
+        raise PolicyError(
+            f"{option_name('quasi')} is empty: name the columns that could identify a person. Only of a stored release "
+            "are they known"
+        )
     anon = Catalog.of(raw).schema
     with (
         translate_errors(),

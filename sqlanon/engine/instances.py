@@ -69,6 +69,7 @@ class Instance:
 
     def __init__(self, planners: dict[str, Planner]) -> None:
         self.key = fresh_name("instance")
+        self.path: str | None = None
         self.connections: list[weakref.ref[duckdb.DuckDBPyConnection]] = []
         self.cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         """Cursors of them that have been here before: asking DuckDB takes longer than the question is worth."""
@@ -111,6 +112,14 @@ class Instance:
 
         return plan
 
+    @staticmethod
+    def is_open(con: duckdb.DuckDBPyConnection | None) -> bool:
+        """Is there such a connection, and is it not closed?"""
+        try:
+            return con is not None and con.cursor().close() is None
+        except duckdb.ConnectionException:
+            return False
+
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         for reference in reversed(self.connections):
@@ -138,9 +147,27 @@ def attach(con: duckdb.DuckDBPyConnection, planners: dict[str, Planner]) -> None
             instance.register(con)
         except duckdb.NotImplementedException:  # registered before, in a transaction that was rolled back
             instance.register(con.cursor())
+        first = "select path from duckdb_databases() where not internal order by database_oid limit 1"
+        ((instance.path,),) = run(con, first)
+        _forget_closed(instance.path)
         _instances[instance.key] = instance
     instance.connections = [reference for reference in instance.connections if reference() not in (None, con)]
     instance.connections.append(weakref.ref(con))
+
+
+def _forget_closed(path: str | None) -> None:
+    """Forget an instance of this file that was closed: DuckDB has opened another one. Of a database in memory, which
+    may have a name and other connections, nobody can tell."""
+    for old in list(_instances.values()):
+        if path is not None and old.path == path and not any(old.is_open(reference()) for reference in old.connections):
+            del _instances[old.key]
+
+
+def forget(con: duckdb.DuckDBPyConnection) -> None:
+    """Forget the instance of a connection that was closed, if nobody else can have one to its database."""
+    for instance in list(_instances.values()):
+        if any(reference() is con for reference in instance.connections):
+            del _instances[instance.key]
 
 
 def instance_of(con: duckdb.DuckDBPyConnection) -> Instance:

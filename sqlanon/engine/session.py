@@ -13,7 +13,7 @@ import duckdb
 
 from sqlanon.engine.errors import KINDS, UNFIT, is_said, translated
 from sqlanon.errors import CatalogError
-from sqlanon.sqltext import Cte, fresh_name, name, with_ctes
+from sqlanon.sqltext import Cte, fresh_name, name, read_by, with_ctes
 
 Session = duckdb.DuckDBPyConnection
 """A connection in use. Packages above the engine know it by this name alone."""
@@ -54,7 +54,7 @@ def keep_steps(con: duckdb.DuckDBPyConnection, steps: Sequence[Cte]) -> Iterator
     with ExitStack() as stack:
         known = [Cte(source.name, source.body)]
         for step in others:
-            sql = with_ctes(known, f"from (\n{step.body}\n)")
+            sql = with_ctes(read_by(step.body, known), f"from (\n{step.body}\n)")
             if step.materialized:
                 held[step.name] = stack.enter_context(temporary(con, step.name, sql))
                 statements.append(f"create temporary table {held[step.name]} as {sql}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from sqlanon.errors import HierarchyError, reading
+from sqlanon.errors import HierarchyError, option, reading
 from sqlanon.sqltext import name
 
 Path_ = tuple[str, ...]
@@ -31,7 +31,10 @@ NAMED_DATES = ("%b %d, %Y", "%d %b %Y", "%B %d, %Y", "%d %B %Y", "%d-%b-%Y")
 _COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 _POINT = re.compile(r"-?\d+(\.\d+)?")
 _CODE = re.compile(r"[A-Za-z]{0,4}[0-9][A-Za-z0-9.\-]{1,11}|[A-Za-z]{1,3}[0-9][A-Za-z0-9]? ?[0-9][A-Za-z]{2}")
-
+_IDENTIFIER = re.compile(
+    r"\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?|[0-9a-f]{24,}|\S+@\S+\.\w+", re.IGNORECASE
+)
+"""UUIDs, hashes and e-mail addresses: whatever they begin with, people who share it have nothing in common."""
 _MONTH = re.compile(r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d", re.IGNORECASE)
 
 
@@ -70,9 +73,11 @@ class Suggestion:
 
 
 def looks_like(values: Sequence[str]) -> str:
-    """What the distinct texts of a column look like: dates, numbers, codes, free text or categories."""
+    """What the distinct texts of a column look like: identifiers, dates, numbers, codes, free text or categories."""
     if not values:
         return "no values"
+    if sum(bool(_IDENTIFIER.fullmatch(value)) for value in values) >= SHARE * len(values):
+        return "identifiers"
     if _date_formats(values):
         return "dates"
     numbers = [value for value in values if _COMMA.fullmatch(value)]
@@ -95,6 +100,7 @@ MENDED = {
     "numbers with a decimal comma": "numbers with a decimal comma{thousands}: read the file with {decimal}",
     "numbers": "numbers stored as text: cast the column in the source query",
     "codes": "codes, such as postcodes: generalize them by prefix",
+    "identifiers": "identifiers, which no hierarchy can generalize: leave it out",
     "free text": "free text, which no hierarchy can generalize: leave it out",
     "categories": "categories: group them",
     "too many": "text with many different values, which no draft can group: leave it out, or write a hierarchy as a "
@@ -113,14 +119,17 @@ def mended(column: str, values: Sequence[str]) -> str:
     if any("." in value for value in values):
         thousands = " and points between thousands"
         decimal = "FROM read_csv(..., decimal_separator = ',', thousands = '.')"
-    kind = looks_like(values) if can_be_drafted(values) or looks_like(values) == "free text" else "too many"
+    found = looks_like(values)
+    kind = found if can_be_drafted(values) or found in ("identifiers", "free text") else "too many"
     return MENDED[kind].format(column=name(column), example=shown, formats=listed, decimal=decimal, thousands=thousands)
 
 
 def can_be_drafted(values: Sequence[str]) -> bool:
     """Can a hierarchy be drafted for these texts?"""
     kind = looks_like(values)
-    return kind not in ("free text", "no values") and (kind != "categories" or len(values) <= MOST_CATEGORIES)
+    return kind not in ("identifiers", "free text", "no values") and (
+        kind != "categories" or len(values) <= MOST_CATEGORIES
+    )
 
 
 def suggest(column: str, counts: Mapping[str, int], likeness: Callable[[str, str], float] | None = None) -> Suggestion:
@@ -133,6 +142,11 @@ def suggest(column: str, counts: Mapping[str, int], likeness: Callable[[str, str
         return suggest_numbers(column, {value: (_number(value, kind), rows) for value, rows in counts.items()}, kind)
     if kind == "codes":
         return Suggestion(column, kind, "prefixes", _prefixes(values))
+    if kind == "identifiers":
+        raise HierarchyError(
+            f"Column '{column}' looks like an identifier (UUIDs, hashes or e-mail addresses): groups of its values "
+            f"would mean nothing. Leave it out, or count people by it with {option('entity', column)}"
+        )
     if not can_be_drafted(values):
         what = "no values" if kind == "no values" else f"{kind} with {len(values):,} different values"
         raise HierarchyError(

@@ -8,7 +8,7 @@ from sqlanon.errors import PolicyError, call, in_words, not_one_of, option, opti
 from sqlanon.families import BEYOND, DATE, TIMESTAMP, TypeFamily, distance_sql, is_fine, type_family
 from sqlanon.hierarchies.hierarchy import Hierarchies, Hierarchy
 from sqlanon.hierarchies.rules import Rule
-from sqlanon.pipeline import cells
+from sqlanon.pipeline.cells import cells_sql, closing
 from sqlanon.pipeline.source import Source
 from sqlanon.policy import grid
 from sqlanon.policy.grid import Width
@@ -49,6 +49,11 @@ class Attribute:
     def is_range(self) -> bool:
         """Is it printed by its two ends, having no hierarchy but an order?"""
         return self.hierarchy is None and self.family.is_ordered
+
+    @property
+    def has_cells(self) -> bool:
+        """Are its ranges released from cell to cell?"""
+        return self.is_range and self.is_snapped
 
     @property
     def kind(self) -> str:
@@ -116,6 +121,11 @@ class Attribute:
         return f"nodes_{self.number}"
 
     @property
+    def cells(self) -> str:
+        """The step with the cells that its ranges are released by, where it is snapped."""
+        return f"cells_{self.number}"
+
+    @property
     def labels(self) -> str:
         """The step with its released ranges."""
         return f"labels_{self.number}"
@@ -125,8 +135,8 @@ class Attribute:
         return f"cast({column} as varchar)" if self.is_stored else column
 
     @property
-    def ctes(self) -> tuple[Cte, Cte]:
-        """Its domain and its nodes."""
+    def ctes(self) -> tuple[Cte, ...]:
+        """Its domain, its cells if it is snapped, and last its nodes."""
         fragments = {"attribute": str(self.number), "domain": self.domain, "column": self.value}
         if self.is_stored:
             assert self.hierarchy is not None
@@ -146,15 +156,17 @@ class Attribute:
                 position=self.family.position,
                 distance=distance_sql(self.type, "value", "origin"),
             )
-            if self.is_range and self.is_snapped:
+            if self.has_cells:
                 within = str(WITHIN) if self.may_be_tight else "0"
-                nodes = render("steps/encode/nodes_cells.sql", **fragments, cells=self._cells_sql, within=within)
+                nodes = render("steps/encode/nodes_cells.sql", **fragments, cells=self.cells, within=within)
             elif self.is_range:
                 nodes = render("steps/encode/nodes_values.sql", **fragments)
             else:
                 levels = rule.levels_sql(self.domain, self.family)
                 nodes = render("steps/encode/nodes_levels.sql", **fragments, levels=levels)
-        return Cte(self.domain, domain, materialized=True), Cte(self.nodes, nodes, materialized=True)
+        drawn = cells_sql(self.domain, self.type, self.family, self.width) if self.has_cells else None
+        steps = {self.domain: domain, self.cells: drawn, self.nodes: nodes}
+        return tuple(Cte(step, body, materialized=True) for step, body in steps.items() if body is not None)
 
     @property
     def centers(self) -> str:
@@ -170,10 +182,10 @@ class Attribute:
     def labels_sql(self, levels: str | None = None) -> str:
         """What is released for each range that a group covers: no node below its place in the list `levels`."""
         fragments = {"lo": self.lo, "hi": self.hi, "domain": self.domain, "nodes": self.nodes}
-        if self.is_range and self.is_snapped:
-            ends = {"separator": literal(self.family.separator), "closing": literal(cells.closing(self.family))}
+        if self.has_cells:
+            ends = {"separator": literal(self.family.separator), "closing": literal(closing(self.family))}
             alone = {"is_alone": "spans.lo = spans.hi" if self.may_be_tight else "false"}
-            return render("steps/print/labels_cells.sql", **fragments, **ends, **alone, cells=self._cells_sql)
+            return render("steps/print/labels_cells.sql", **fragments, **ends, **alone, cells=self.cells)
         if self.is_range:
             return render("steps/print/labels_values.sql", **fragments, separator=literal(self.family.separator))
         if self.limits is not None and self.limits[0]:
@@ -181,11 +193,6 @@ class Attribute:
         if levels is not None:
             fragments["nodes"] = f"(from {fragments['nodes']} where level >= coalesce(({levels})[{self.number}], 0))"
         return render("steps/print/labels_nodes.sql", **fragments)
-
-    @property
-    def _cells_sql(self) -> str:
-        """The query that gives each value the ends of its cell."""
-        return cells.cells_sql(self.domain, self.family, self.width)
 
     def guards(self, table: str) -> list[Guard]:
         """What must not be found in its values."""

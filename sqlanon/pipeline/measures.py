@@ -69,7 +69,7 @@ def measurement(
     return [
         *measured_encoding(reading, kept, held),
         *box_ctes(reading, release, kept, tolerance, represent, tuple(values), left_out),
-        *(Cte(part, "\nunion all\n".join(queries[part]) or empty_sql(part)) for part in PARTS),
+        *(Cte(part, "\nunion all\n".join(queries[part]) or empty_sql(part), materialized=True) for part in PARTS),
     ]
 
 

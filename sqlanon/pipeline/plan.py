@@ -7,10 +7,10 @@ runs, in the caller's own transaction.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlanon.families import DATE, TIMESTAMP
-from sqlanon.pipeline.encode import Columns, Held, comma, encoding, pseudonymized
+from sqlanon.pipeline.encode import Columns, Held, comma, encoding, kept_in, pseudonymized
 from sqlanon.pipeline.guard import guard_sql
 from sqlanon.pipeline.models import asked_of, required_of
 from sqlanon.pipeline.printing import assigned, releasing
@@ -22,22 +22,38 @@ from sqlanon.udfs.request import Request
 
 @dataclass(frozen=True)
 class Plan:
-    """A query that makes a release, the columns of the release, and what it promises.
+    """A query that makes a release, as its steps and what it selects from them, the columns of the release, and what it
+    promises.
 
     Where `hidden` columns are needed to prove or to recognize what is not released, the query has them too, after the
     others.
     """
 
     reading: Reading
-    sql: str
+    steps: tuple[Cte, ...]
+    body: str
     columns: tuple[str, ...]
     hidden: tuple[str, ...]
     promise: Promise
 
     @property
+    def sql(self) -> str:
+        """The whole query."""
+        return with_ctes(self.steps, self.body)
+
+    @property
     def printed(self) -> tuple[str, ...]:
         """The columns of the release that make its classes."""
         return self.promise.printed
+
+    @property
+    def before_rows(self) -> tuple[Cte, ...]:
+        """The steps before rows get their labels, which an engine may keep: it then plans fewer joins at once."""
+        return self.steps[: [step.name for step in self.steps].index("released")]
+
+    def kept_in(self, held: Held) -> Plan:
+        """The same, with the rows of these steps read from where they are kept."""
+        return replace(self, steps=tuple(kept_in(self.steps, held)))
 
 
 def encode(reading: Reading, key: str | None = None) -> list[Cte]:
@@ -78,7 +94,7 @@ def plan(
     ]
     conditions = promise.conditions(policy, watched)
     release = _release_sql(reading, (*shown, *hidden), conditions, promise.proofs, len(watched))
-    return Plan(reading, with_ctes(ctes, release), shown, hidden, promise)
+    return Plan(reading, tuple(ctes), release, shown, hidden, promise)
 
 
 def _clustered_sql(reading: Reading, columns: Columns, run: str | None) -> str:

@@ -102,7 +102,7 @@ def label_steps(attributes: tuple[Attribute, ...], levels: str | None = None) ->
     """The steps from `ranges`, the ranks that each group covers, to its labels, `printed`. No node below its place in
     the list `levels` is released."""
     return [
-        *(Cte(attribute.labels, attribute.labels_sql(levels)) for attribute in attributes),
+        *(Cte(attribute.labels, attribute.labels_sql(levels), materialized=True) for attribute in attributes),
         Cte("printed", _printed_sql(attributes)),
     ]
 

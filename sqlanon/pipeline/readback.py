@@ -12,6 +12,7 @@ from enum import Enum
 from sqlanon.errors import SAID
 from sqlanon.families import DECIMAL, FLOAT, WHOLE, distance_sql
 from sqlanon.pipeline.attribute import Attribute
+from sqlanon.pipeline.cells import scale_of, units_sql
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import Cte, literal, name, render
@@ -166,6 +167,13 @@ def _place(attribute: Attribute, end: str) -> str:
     if attribute.family not in (WHOLE, DECIMAL):
         return exact if attribute.family is not FLOAT else f"try_cast({end} as double)"
     number = f"try_cast({end} as double)"
+    if attribute.family is DECIMAL:
+        scale = scale_of(attribute.type)
+        digits = f"split_part({end}, '.', 1) || rpad(split_part({end}, '.', 2), {scale}, '0')"
+        counted = f"try_cast({digits} as hugeint) - {units_sql(origin)}"
+        is_plain = f"regexp_full_match({end}, '-?[0-9]+([.][0-9]{{0,{scale}}})?')"
+        exact = f"case when {is_plain} then try(cast({counted} as double) / 1e{scale}) end"
+        return f"coalesce({exact}, {number} - cast({origin} as double))"
     return f"case when cast({value} as double) = {number} then {exact} else {number} - cast({origin} as double) end"
 
 

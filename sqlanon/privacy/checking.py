@@ -26,7 +26,8 @@ HEADER = ("", "reached", "required")
 
 @dataclass(frozen=True)
 class Check:
-    """What was counted, what was required, and whether it holds. An empty table holds anything.
+    """What was counted, what was required, and whether it holds. An empty table holds anything, with a
+    warning.
 
     `asked` holds what is required of the sensitive columns, model by model, and `reached` what each column reaches; l
     and t are always measured. `linked_k` is how many people share the rarest set of rows, where an entity was named.
@@ -52,6 +53,8 @@ class Check:
     @property
     def warnings(self) -> tuple[Warned, ...]:
         """What nothing was required about, although it should be looked at."""
+        if not self.rows:
+            return (verdict.empty(),)
         required = {column for model in self.asked for column in self.reached.get(model, {})}
         one_value = [column for column, most in self.reached.get("l", {}).items() if most is not None and most <= 1]
         found = [verdict.homogeneous(column) for column in one_value if column not in required]

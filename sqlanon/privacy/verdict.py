@@ -14,7 +14,8 @@ from sqlanon import wording
 from sqlanon.errors import call, in_words, option, option_name
 
 HOLDS, WARNED, BROKEN = "holds", "holds with warnings", "BROKEN"
-HOMOGENEOUS, KEPT, OTHERS, NOTHING_LOST = (
+EMPTY, HOMOGENEOUS, KEPT, OTHERS, NOTHING_LOST = (
+    "nothing to check",
     "homogeneous classes",
     "unique with kept columns",
     "other releases of the same people",
@@ -53,6 +54,11 @@ def told(holds: bool, warnings: Sequence[Warned], then: str) -> list[str]:
     named = f": {', '.join(kinds)}" if kinds else ""
     said = [f"warning: {warning.said}" for warning in warnings] if holds else []
     return [*said, f"{state(holds, warnings)}{named}", f"next: {then}"]
+
+
+def empty() -> Warned:
+    """A table without rows satisfies everything that is required of rows."""
+    return Warned(EMPTY, "There is nothing to check: no rows.", "check the table again once it has rows")
 
 
 def homogeneous(column: str, overall: float | None = None) -> Warned:

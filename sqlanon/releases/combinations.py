@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.catalog.history import is_published
+from sqlanon.catalog.history import any_publication, is_published
 from sqlanon.catalog.places import is_still_there
 from sqlanon.catalog.releases import Stored, stored_releases
 from sqlanon.engine.names import resolve, snapshot
 from sqlanon.engine.session import temporary, translate_errors, unwrap
-from sqlanon.errors import BrokenPromiseError, SqlanonError, call, option
+from sqlanon.errors import BrokenPromiseError, CatalogError, SqlanonError, call, option
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
@@ -184,21 +184,61 @@ def check_combinations(
     """
     policy, shown = reading.policy, name or "the release"
     kin = Kin(catalog, source, reading.source)
-    own: dict[str, Covering | str] = {}
-    for other in _beside(kin, name, before):
-        base = kin.shared(other.source)
-        if base.relation not in own:
-            target = Printed(relation, shown, source, policy, Tolerance.OLDER, base)
-            own[base.relation] = tried(catalog, target, *((reading, held) if base is kin.people else ()))
-        coverings = {shown: own[base.relation], other.called: other.seen(catalog, base)}
-        asked = {shown: policy.k, other.called: other.policy.k}
-        found = combined((shown, other.called), coverings if policy.strict else _sampled(coverings), asked)
-        if found.verdict == "holds":
-            continue
-        message = _warning(found, shown, other.called)
+
+    def own(base: Source) -> Covering | str:
+        target = Printed(relation, shown, source, policy, Tolerance.OLDER, base)
+        return tried(catalog, target, *((reading, held) if base is kin.people else ()))
+
+    for message in _messages(kin, _beside(kin, name, before), shown, own, policy.k, policy.strict):
         if policy.strict:
             raise BrokenPromiseError(f"{message}. {option('strict')} is set, so nothing was stored")
         log.warning("%s. For details: %s", message, call("audit", source))
+
+
+def check_publication(
+    catalog: Catalog, name: str | None, relation: str, source: str, asked: str, policy: Policy, is_strict: bool
+) -> None:
+    """Warn if a release that is about to be published breaks k together with what was published of the same people, or
+    may; raise if that is strict. `asked` is its source as it can be read now."""
+    if not any_publication(catalog):
+        return
+    shown = name or "the release"
+    found = []
+    try:
+        with snapshot(catalog.con, asked) as people:
+            kin = Kin(catalog, asked, people)
+            others = list(_beside(kin, name, None))
+            itself = next((one for one in kin.releases() if one.stored and one.stored.name == name), None)
+
+            def own(base: Source) -> Covering | str:
+                target = Printed(relation, shown, source, policy, Tolerance.OLDER, base)
+                return tried(catalog, target) if itself is None else itself.seen(catalog, base)
+
+            out = (other for other in others if other.stored is None or is_published(catalog, other.stored.name))
+            found = list(_messages(kin, out, shown, own, policy.k, is_strict))
+    except CatalogError as problem:
+        found = [f"'{shown}' cannot be tried together with what was published before ({problem})"]
+    for message in found:
+        if is_strict:
+            raise BrokenPromiseError(f"{message}. {option('strict')} is set, so nothing was published")
+        log.warning("%s. For details: %s", message, call("audit", source))
+
+
+def _messages(
+    kin: Kin, others: Iterable[Other], shown: str, own: Callable[[Source], Covering | str], k: int, is_strict: bool
+) -> Iterator[str]:
+    """What a release, by what it looks like to somebody who knows the people of a source, breaks together with each of
+    the others, or may."""
+    seen: dict[str, Covering | str] = {}
+    for other in others:
+        base = kin.shared(other.source)
+        if base.relation not in seen:
+            seen[base.relation] = own(base)
+        coverings = {shown: seen[base.relation], other.called: other.seen(kin.catalog, base)}
+        asked = {shown: k, other.called: other.policy.k}
+        found = combined((shown, other.called), coverings if is_strict else _sampled(coverings), asked)
+        if found.verdict != "holds":
+            yield _warning(found, shown, other.called)
 
 
 def _beside(kin: Kin, name: str | None, before: Predecessor | None) -> Iterator[Other]:

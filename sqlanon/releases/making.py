@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -41,6 +41,7 @@ from sqlanon.releases.remaining import without_left_out
 from sqlanon.releases.starting import begun
 from sqlanon.releases.storing import store
 from sqlanon.releases.texts import use_suggestions, warn_of_text
+from sqlanon.sqltext import Cte
 
 log = logging.getLogger("sqlanon")
 KINDS = ("table", "view")
@@ -221,6 +222,8 @@ class Making:
     is_measured: bool = True
     first: Making | None = None
     """The same with the rows that were left out, where some were: what is released then knows nothing of them."""
+    statements: list[str] = field(default_factory=list)
+    """What ran so far, before the query itself."""
     digests: Digests | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -248,32 +251,32 @@ class Making:
         """Plan, store, prove, measure, register."""
         if self.digests is not None:
             refuse_people(self.catalog.con, self._recognized.source, self.policy)
-        held, statements = self._encode()
+        held = self._keep_steps(encode(self._recognized, self.key))
         planned = self._plan(held)
+        planned = planned.kept_in(self._keep_steps(planned.before_rows))
         if self.policy.max_suppression is not None:
-            rows = self.stack.enter_context(temporary(self.catalog.con, "drawn", planned.sql))
+            rows = self._keep("drawn", planned.sql)
             if (rest := self._without_left_out(rows)) is not None:
                 return rest.make(replace)
             columns = tuple(column for column in planned.columns if column != PLACE)
-            planned = dataclasses.replace(planned, sql=f"select * exclude ({PLACE}) from {rows}", columns=columns)
+            drawn = f"select * exclude ({PLACE}) from {rows}"
+            planned = dataclasses.replace(planned, steps=(), body=drawn, columns=columns)
         before = predecessor(self.catalog, self.target.name, self.stack)
         self._make_room(replace)
         proof = store(self.catalog, planned, self.target, self._columns(planned), self.key)
-        return self._finish(planned, proof, held, before, statements)
+        return self._finish(planned, proof, held, before)
 
     def keep(self, rows: str, release: Release, replace: bool) -> Made:
         """Store, prove, measure and register rows that were made before."""
-        held, statements = self._encode()
+        held = self._keep_steps(encode(self._recognized, self.key))
         planned = self._plan(held)
         before = predecessor(self.catalog, self.target.name, self.stack)
         self._make_room(replace)
         self.catalog.run(f"create table {self.target.storage} as from {rows}")
         proof = release.proof if planned.hidden else None  # its people were counted when it was made
-        return self._finish(planned, proof, held, before, statements)
+        return self._finish(planned, proof, held, before)
 
-    def _finish(
-        self, planned: Plan, proof: Proof | None, held: Held, before: Predecessor | None, statements: list[str]
-    ) -> Made:
+    def _finish(self, planned: Plan, proof: Proof | None, held: Held, before: Predecessor | None) -> Made:
         """Prove and measure what is stored, compare it with other releases, and register it."""
         if self.run.findings.get("trivial"):
             log.warning("%s cannot reach this l with several groups, so all rows are in one group", self.policy.method)
@@ -281,7 +284,7 @@ class Making:
         measured, losses = self._measured(proof, held) if self.is_measured else Measured({}, {})
         self._check_combinations(held, before)
         self._register(planned, proof, measured)
-        return Made(planned, ";\n\n".join([*statements, planned.sql]), proof, measured, losses)
+        return Made(planned, ";\n\n".join([*self.statements, planned.sql]), proof, measured, losses)
 
     def _measured(self, proof: Proof, held: Held) -> Measured:
         """What was lost, by the range of what is released: that of rows which were left out would tell their values."""
@@ -304,7 +307,7 @@ class Making:
         source = self.reading.source
         kept = f"{PLACE} in (select {PLACE} from {rows})"
         sql = f"select * exclude ({PLACE}) from {with_places(self.reading).source.relation} where {kept}"
-        rest = replace(source, relation=self.stack.enter_context(temporary(self.catalog.con, "rest", sql)))
+        rest = replace(source, relation=self._keep("rest", sql))
         if self._count(rest) == self._count(source):
             return None
         policy = replace(self.policy, max_suppression=None)
@@ -325,9 +328,18 @@ class Making:
             reading = replace(reading, policy=with_digest(self.policy), source=source)
         return reading if self.policy.max_suppression is None else with_places(reading)
 
-    def _encode(self) -> tuple[Held, list[str]]:
-        """Keep the source as tuples of ranks: what makes, proves and measures the release reads them there."""
-        return self.stack.enter_context(keep_steps(self.catalog.con, encode(self._recognized, self.key)))
+    def _keep_steps(self, steps: Sequence[Cte]) -> Held:
+        """Keep the rows of steps: the source as tuples of ranks is read by what makes, proves and measures the release,
+        and each statement has few joins to plan."""
+        held, statements = self.stack.enter_context(keep_steps(self.catalog.con, steps))
+        self.statements.extend(statements)
+        return held
+
+    def _keep(self, what: str, sql: str) -> str:
+        """Keep the rows of a query."""
+        place = self.stack.enter_context(temporary(self.catalog.con, what, sql))
+        self.statements.append(f"create temporary table {place} as {sql}")
+        return place
 
     def _plan(self, held: Held) -> Plan:
         run_id = enlist(self.catalog.con, self.run)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import keep_measures, losses_sql
-from sqlanon.engine.session import temporary
+from sqlanon.engine.session import keep_steps
 from sqlanon.pipeline.encode import Held
 from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
-from sqlanon.sqltext import literal, with_ctes
+from sqlanon.sqltext import literal
 
 FROM_THE_CORE = ("information_distortion", "information_distortion_own", "lower_bound")
 """Measures that need the groups or the tuples, which no released table shows."""
@@ -45,9 +45,8 @@ def measure(
     is_apart = policy.kind.prints_exact  # no row is released with its sensitive value
     sensitive = [] if is_apart else reading.source.resolve_names(policy.sensitive)
     ctes = measurement(reading, relation, sensitive, tolerance, policy.represent, held, left_out)
-    lists = ", ".join(f"(select list(entry) from {part} as entry) as {part}" for part in PARTS)
-    with temporary(catalog.con, "measured", with_ctes(ctes, f"select {lists}")) as every:
-        parts = {part: f"(select unnest({part}, recursive := true) from {every})" for part in PARTS}
+    with keep_steps(catalog.con, ctes) as (kept, _):
+        parts = {part: kept[part] for part in PARTS}
         found = [f"({literal(m)}, {literal(findings[m])})" for m in FROM_THE_CORE if m in findings]
         if found:
             parts["others"] = f"(from {parts['others']} union all values {', '.join(found)})"

@@ -25,6 +25,7 @@ from sqlanon.policy.policy import Policy
 from sqlanon.policy.words import required_text
 from sqlanon.privacy.checking import unique_share
 from sqlanon.privacy.proof import entity_of, prove, with_sensitive
+from sqlanon.releases.combinations import check_publication
 from sqlanon.releases.explaining import Explanation, explain
 from sqlanon.releases.publishing import publish, refuse_unique
 from sqlanon.releases.refresh import refresh
@@ -152,7 +153,13 @@ class Release:
             return unique_share(self.con, self.table, [*self.printed, *kept])
 
     def publish(
-        self, path: str | Path, *, replace: bool = False, formulas: bool = False, max_unique: float = MAX_UNIQUE
+        self,
+        path: str | Path,
+        *,
+        replace: bool = False,
+        formulas: bool = False,
+        max_unique: float = MAX_UNIQUE,
+        strict: bool = False,
     ) -> dict[str, Any]:
         """Write the release to a new .duckdb, .parquet or .csv file that holds nothing else, and verify it there.
 
@@ -160,10 +167,13 @@ class Release:
         In a csv file, text that a spreadsheet would run as a formula (it begins with =, +, -, @, tab or return) gets an
         apostrophe before it, unless `formulas` is set. The file's SHA-256 is recorded in `anon.publications`.
 
-        It is refused if more than `max_unique` of the rows are unique to whoever also knows the kept columns.
+        It is refused if more than `max_unique` of the rows are unique to whoever also knows the kept columns. A warning
+        says if it breaks k together with a release of the same people that was published before, or may; if the policy
+        or the publication is `strict`, that is refused.
         """
         refuse_unique(self.unique_with_kept(), (*self.policy.keep, *self.policy.unsafe_keep), max_unique)
         proof = self.verify()
+        self._check_published(strict or self.policy.strict)
         properties = [proof.property]
         for model, asked in self.policy.models.items():
             if model != "l":
@@ -187,6 +197,12 @@ class Release:
         if self.name is not None:
             self._record(Path(path), proof.rows)
         return about
+
+    def _check_published(self, is_strict: bool) -> None:
+        """Warn of releases that were published before, or refuse."""
+        with translate_errors(), registered(self.con) as named:
+            known = (self.name, self.table, self.source, named(self.origin), self.policy)
+            check_publication(Catalog.of(self.con), *known, is_strict)
 
     def _record(self, file: Path, rows: int) -> None:
         """Remember the file in `anon.publications`, unless the database is open for reading only."""

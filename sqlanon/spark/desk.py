@@ -19,7 +19,7 @@ from sqlanon.catalog.hierarchies import create_hierarchy
 from sqlanon.engine.session import Session, run, translate_errors
 from sqlanon.errors import DataError
 from sqlanon.pipeline.attribute import Attribute
-from sqlanon.pipeline.cells import cells_sql, closing
+from sqlanon.pipeline.cells import closing
 from sqlanon.pipeline.encode import Columns
 from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
@@ -119,7 +119,7 @@ class Desk:
         place = np.ma.filled(np.ma.asarray(place).astype(np.float64), np.nan)
         ends = f"select rank, label as first, label as last from {attribute.domain}"
         if attribute.is_snapped:
-            ends = f"select rank, first, last from ({cells_sql(attribute.domain, attribute.family, attribute.width)})"
+            ends = f"select rank, first, last from {attribute.cells}"
         # NULL is nobody's text: it ends a range as nothing, which is released as *.
         text = (
             f"select case when domain.value is not null then ends.first end as first, "

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from sqlanon.engine.instances import forget
 from sqlanon.engine.opening import open_database
 from sqlanon.engine.session import Relation, Session, hidden_values
 from sqlanon.errors import SQL, SqlanonError, read_in
@@ -26,14 +27,16 @@ def connect(path: str | Path = ":memory:", **config: Any) -> Connection:
     except BaseException:
         raw.close()
         raise
-    return Connection(raw)
+    return Connection(raw, is_private=str(path) == ":memory:")
 
 
 class Connection:
     """DuckDB's connection, `.duckdb`, and sqlanon's statements in execute, sql and query."""
 
-    def __init__(self, con: Session) -> None:
+    def __init__(self, con: Session, is_private: bool = False) -> None:
+        """A private one, with its cursors, is all that there is of its database."""
         self.duckdb = con
+        self._is_private = is_private
 
     def execute(self, query: Any, parameters: Any = None) -> Connection:
         """Run statements; fetch the last one's rows from the returned connection."""
@@ -77,6 +80,8 @@ class Connection:
     def close(self) -> None:
         """Close the connection."""
         self.duckdb.close()
+        if self._is_private:
+            forget(self.duckdb)
 
     def __enter__(self) -> Connection:
         return self

@@ -36,7 +36,7 @@ RELEASE = {
     "gcp": "double",
 }
 """What statements answer with: columns and their types."""
-PUBLISHING = ("formulas", "max_unique")
+PUBLISHING = ("formulas", "max_unique", "strict")
 """The options of PUBLISH."""
 
 

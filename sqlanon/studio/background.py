@@ -13,7 +13,16 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
-from sqlanon.studio.facade import Cancelled, DatabaseError, InterruptedRunError, Session, SqlanonError, Watch
+from sqlanon.studio.facade import (
+    PAGE,
+    Cancelled,
+    DatabaseError,
+    InterruptedRunError,
+    Session,
+    SqlanonError,
+    Watch,
+    read_in,
+)
 
 log = logging.getLogger("sqlanon.studio")
 
@@ -57,7 +66,8 @@ class Pool:
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                future.set_result(count())
+                with read_in(PAGE):
+                    future.set_result(count())
             except BaseException as problem:
                 future.set_exception(problem)
             del future, count
@@ -203,7 +213,8 @@ class Job:
         """Do the work; never raises."""
         try:
             self.check()
-            self.result = self.work(self)
+            with read_in(PAGE):
+                self.result = self.work(self)
         except BaseException as problem:
             self.problem = "Cancelled. Nothing was stored." if self.is_cancelled else in_words(problem)
         finally:

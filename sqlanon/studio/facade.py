@@ -13,7 +13,7 @@ from sqlanon import samples
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import stored_releases
 from sqlanon.engine.session import DatabaseError, Session
-from sqlanon.errors import ConflictError, DataError, InterruptedRunError, TimeLimitError
+from sqlanon.errors import PAGE, ConflictError, DataError, InterruptedRunError, TimeLimitError, read_in
 from sqlanon.policy import toml as tomltext
 from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.policy.words import required_text
@@ -35,6 +35,7 @@ Heard = Callable[[float, float | None], None]
 
 __all__ = [
     "MAX_UNIQUE",
+    "PAGE",
     "BrokenPromiseError",
     "Cancelled",
     "Column",
@@ -52,6 +53,7 @@ __all__ = [
     "hierarchy_names",
     "literal",
     "quoted",
+    "read_in",
     "release_places",
     "required_text",
     "samples",

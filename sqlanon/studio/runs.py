@@ -38,6 +38,8 @@ class Result:
     seconds: float
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    published: list[Path] = field(default_factory=list, repr=False)
+    """The files that were written of it, the newest last."""
 
     @property
     def policy(self) -> Policy:
@@ -199,12 +201,15 @@ def publish(job: Job, source: Source, result: Result, path: Path, is_confirmed: 
     with source.workspace.gate.reading(PATIENT), result.lock:
         job.connection = result.release.con
         allowed = 1.0 if is_confirmed else MAX_UNIQUE
-        return result.release.publish(path, replace=is_confirmed, max_unique=allowed)
+        about = result.release.publish(path, replace=is_confirmed, max_unique=allowed)
+        result.published.append(path)
+        return about
 
 
 def report(job: Job, source: Source, result: Result, path: Path) -> Path:
-    """Write the report."""
+    """Write the report, with the SHA-256 of the file that was published last."""
     job.step = f"Writing {path.name}"
     with source.workspace.gate.reading(PATIENT), result.lock, job.watch:
         job.connection = result.release.con
-        return result.release.report(path)
+        there = [file for file in result.published if file.is_file()]
+        return result.release.report(path, published=there[-1] if there else None)

@@ -128,3 +128,13 @@ def test_the_pre_commit_hook_takes_its_files_after_its_arguments(files: Path, fi
     assert program == "sqlanon"
     assert re.search(hook["files"], file)
     assert main([*command, "--quasi=age,sex", "--k=2", file, "kept.csv"]) == code
+
+
+def test_a_table_without_rows_is_said_to_have_nothing_to_check(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["check", "empty.csv", "--quasi", "age,sex", "--sensitive", "diagnosis", "--l", "2"]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert "There is nothing to check: no rows." in shown
+    assert "holds with warnings: nothing to check" in shown
+    assert "None" not in shown
+    assert main([*asked, "--strict"]) == 1

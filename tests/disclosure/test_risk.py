@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sqlanon
+from sqlanon.cli.main import main
+from sqlanon.errors import PolicyError
 
 Con = duckdb.DuckDBPyConnection
 Row = tuple[Any, ...]
@@ -137,3 +139,22 @@ print(con.execute("select value from anon.risk('people', ['age']) where measure 
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stderr, done.stdout.strip()) == ("", f"[({2 / 3},)]")
+
+
+def test_the_risk_of_a_stored_release_needs_no_names_of_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "people.duckdb"
+    with duckdb.connect(file) as con:
+        sqlanon.load(con)
+        con.execute("create table people as select range % 7 as age, range % 3 as ward from range(60)")
+        sqlanon.anonymize(con, "people", ["age"], 3, keep=["ward"], name="public", ranges="columns")
+        assert sqlanon.risk(con, "public") == sqlanon.risk(con, "public", ["age_min", "age_max"])
+        with pytest.raises(PolicyError, match="Only of a stored release are they known"):
+            sqlanon.risk(con, "people")
+    assert main(["risk", "public", "--db", str(file)]) == 0
+    found = capsys.readouterr().out
+    assert main(["risk", "public", "--db", str(file), "--quasi", "age_min,age_max"]) == 0
+    assert found == capsys.readouterr().out
+    assert main(["risk", "people", "--db", str(file)]) == 2
+    assert "--quasi is empty" in capsys.readouterr().err

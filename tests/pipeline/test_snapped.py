@@ -189,7 +189,7 @@ def cells(con: Con, values: list[Any], family: TypeFamily, kind: str, width: Any
     con.executemany("insert into d values (?, ?)", list(enumerate(values)))
     distance = distance_sql(kind.upper(), "value", "(select min(value) from d)").replace("try(", "(")
     domain = f"(select *, {family.position} as place, {distance} as distance from d)"
-    rows = con.execute(f"select rank, first, last from ({cells_sql(domain, family, width)})").fetchall()
+    rows = con.execute(f"select rank, first, last from ({cells_sql(domain, kind.upper(), family, width)})").fetchall()
     return {values[rank]: (first, last) for rank, first, last in rows}
 
 

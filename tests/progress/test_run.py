@@ -112,7 +112,9 @@ def test_a_failed_run_leaves_no_table_and_no_run_behind(
     assert Run.active() is None
 
 
-@pytest.mark.parametrize("options", [{}, {"kind": "view", "name": "pub"}, {"entity": "age", "seed": 1}])
+@pytest.mark.parametrize(
+    "options", [{}, {"kind": "view", "name": "pub"}, {"entity": "age", "seed": 1}, {"max_suppression": 0.1}]
+)
 def test_the_sql_of_a_release_is_what_ran_and_runs_again(
     adult: duckdb.DuckDBPyConnection, options: dict[str, Any]
 ) -> None:

@@ -1,5 +1,6 @@
 """The six screens, asked in process."""
 
+import hashlib
 import re
 import time
 from collections import Counter
@@ -317,10 +318,22 @@ def test_it_publishes_reports_and_says_how_to_check(clinic: Client) -> None:
     assert report.headers["content-disposition"].startswith("attachment")
     shown = clinic.get("/reports/report.html")
     assert shown.text == report.text
+    file = clinic.server.studio.folder.path / "public.duckdb"
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in shown.text
     assert shown.headers["content-security-policy"].endswith("; sandbox")
     assert "script-src" not in shown.headers["content-security-policy"]
     assert clinic.get("/reports/public.csv").status_code == 404
     assert clinic.get("/reports/elsewhere.html").status_code == 404
+
+
+def test_what_cannot_be_done_is_said_in_the_words_of_the_page(clinic: Client) -> None:
+    clinic.get("/t/patients/data")
+    roles(clinic, "patients", name="keep", age="quasi", diagnosis="sensitive")
+    clinic.post("/t/patients/run", {"k": "other", "k_other": "4", "effort": "fast"})
+    problem = clinic.wait().problem
+    assert problem is not None
+    assert "Column 'name' is in Kept" in problem
+    assert "(Pseudonym), count people by it (Person)" in problem
 
 
 def test_pseudonyms_need_a_key_which_can_be_made(clinic: Client) -> None:

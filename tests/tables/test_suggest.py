@@ -154,3 +154,12 @@ def test_a_star_in_the_source_is_warned_about(con: Con, caplog: pytest.LogCaptur
     )
     sqlanon.anonymize(con, "t", ["x", "y"], 2)
     assert "has the value '*' in 4 rows. In a release * means anything" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "value", ["uuid()", "cast(uuid() as varchar)", "md5('a' || range)", "'p' || range || '@x.org'"]
+)
+def test_no_groups_are_drafted_for_what_looks_like_an_identifier(con: Con, value: str) -> None:
+    con.execute(f"create table people as select {value} as token, range % 3 as ward from range(60)")
+    with pytest.raises(HierarchyError, match=r"Column 'token' looks like an identifier .* Leave it out, or count"):
+        sqlanon.suggest_hierarchy(con, "people.token")

@@ -30,6 +30,15 @@ def test_a_table_of_sixty_columns_is_released_and_measured(con: Con) -> None:
     assert 0 < measured["kl_divergence"] < np.inf
 
 
+def test_no_statement_of_a_wide_release_draws_the_cells_of_all_columns_at_once(con: Con) -> None:
+    columns = wide(con, 60)
+    decimals = ", ".join(f"{column} / 7.0 as {column}" for column in columns)
+    made = sqlanon.anonymize(con, f"select {decimals} from wide", columns, 5, method="mondrian")
+    statements = made.sql.split(";\n\n")
+    assert max(statement.count("floor(") for statement in statements) <= 2  # 120 columns' worth took 700 MiB
+    assert max(len(statement) for statement in statements) < 1000 * len(columns)
+
+
 def test_a_measure_that_no_float_can_hold_is_null_and_says_why(con: Con) -> None:
     sqlanon.anonymize(con, "wide", wide(con, 2), 5, name="wide_public")
     con.execute("update anon.release_classes set combinations = 'inf'")
@@ -85,6 +94,31 @@ def test_snapped_cells_of_large_numbers_are_those_of_their_span(con: Con) -> Non
         for table in ("large", "small")
     )
     assert large == pytest.approx(small)
+
+
+@pytest.mark.parametrize("ranges", ["auto", "snapped"])
+@pytest.mark.parametrize(
+    ("values", "small"),
+    [
+        ("12345678901234567.00 + range * 0.01 as decimal(38, 2)", "range * 0.01 as decimal(9, 2)"),
+        ("-12345678901234568.00 + range * 0.01 as decimal(38, 2)", "range * 0.01 as decimal(9, 2)"),
+        ("1000000 + range * 0.00000000000001::decimal(38, 20) as decimal(38, 20)", "range * 1e-8 as decimal(9, 8)"),
+        ("'99999999999999999999999999999999999' || (950 + range) as decimal(38, 0)", "950 + range as decimal(9, 0)"),
+        ("make_timestamp_ns(1700000000000000000 + range) as timestamp_ns", "range / 100.0 as decimal(9, 2)"),
+        ("make_timestamp(1700000000000000 + range * 1000) as timestamp_ms", "range / 100.0 as decimal(9, 2)"),
+        ("make_timestamp(1700000000000000 + range) as timestamp", "range / 100.0 as decimal(9, 2)"),
+        ("170141183460469231731687303715884105688 + range as hugeint", "88 + range as integer"),
+    ],
+)
+def test_cells_are_as_fine_as_those_of_small_numbers_whatever_the_digits(
+    con: Con, values: str, small: str, ranges: str
+) -> None:
+    con.execute(f"create table large as select cast({values}) as x from range(40)")
+    con.execute(f"create table small as select cast({small}) as x from range(40)")
+    options = {"method": "kaca", "ranges": ranges, "name": "public", "replace": True}
+    found = [sqlanon.anonymize(con, table, ["x"], 5, **options).metrics()["gcp"] for table in ("large", "small")]
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+    assert found[0] < 0.3  # it was 1: one cell for all of them
 
 
 def test_numbers_at_both_ends_of_their_type_have_a_distance(con: Con) -> None:

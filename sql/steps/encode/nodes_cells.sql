@@ -7,6 +7,6 @@ select
     leaves.rank as hi,
     0 as level,
     leaves.label,
-    cells.at + __within__ * (leaves.place - cells.at) as place
+    cells.start + __within__ * cells.above as place
 from __domain__ as leaves
-join (__cells__) as cells on cells.rank = leaves.rank
+join __cells__ as cells on cells.rank = leaves.rank

@@ -12,6 +12,6 @@ select
         else '[' || first.first || __separator__ || last.last || __closing__
     end as label
 from (select distinct __lo__ as lo, __hi__ as hi from ranges) as spans
-join (__cells__) as first on first.rank = spans.lo
-join (__cells__) as last on last.rank = spans.hi
+join __cells__ as first on first.rank = spans.lo
+join __cells__ as last on last.rank = spans.hi
 join __domain__ as alone on alone.rank = spans.lo

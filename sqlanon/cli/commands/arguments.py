@@ -108,10 +108,10 @@ def made_or_gone(arguments: argparse.Namespace) -> Iterator[None]:
         raise
 
 
-def add_quasi(parser: Group) -> None:
-    parser.add_argument(
-        "--quasi", action="append", required=True, type=columns, metavar="A,B", help="quasi-identifiers"
-    )
+def add_quasi(parser: Group, default: str | None = None) -> None:
+    """The quasi-identifiers, which are to be named unless there is a default."""
+    said = "quasi-identifiers" if default is None else f"quasi-identifiers (default: {default})"
+    parser.add_argument("--quasi", action="append", required=default is None, type=columns, metavar="A,B", help=said)
 
 
 def add_models(parser: Group) -> None:

@@ -63,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(source: str, found: sqlanon.Check, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"source": source, **found.as_dict()}))
+    elif not found.rows:
+        print("\n".join(found.told))
     else:
         counted = f"{plural(found.rows, 'row')} and {plural(found.classes, 'class', 'classes')}"
         print(f"k = {found.k} (required: {found.asked_k}) in {counted}")

@@ -19,6 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the new file")
     parser.add_argument("--replace", action="store_true", help="replace an existing file")
     add_publishing(parser)
+    refuses = "refuse it if it breaks k together with a release of the same people that was published before, or may"
+    parser.add_argument("--strict", action="store_true", help=refuses)
     parser.add_argument("--json", action="store_true", help="print what the file says about the release")
 
 
@@ -26,7 +28,8 @@ def run(arguments: argparse.Namespace) -> None:
     existing_database(arguments)
     with sqlanon.connect(arguments.db) as con:
         release = sqlanon.open_release(con, arguments.name)
-        about = release.publish(arguments.output, replace=arguments.replace, **publishing(arguments))
+        asked = {"replace": arguments.replace, "strict": arguments.strict, **publishing(arguments)}
+        about = release.publish(arguments.output, **asked)
     if arguments.json:
         print(json.dumps(about))
     else:

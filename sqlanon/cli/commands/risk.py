@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="a csv or parquet file, or a table of --db")
     add_database(parser, "the database that has the table; opened read-only")
     add_reading(parser)
-    add_quasi(parser)
+    add_quasi(parser, default="those of a stored release")
     parser.add_argument(
         "--population", metavar="SOURCE", help="everybody who might be in the table, generalized in the same way"
     )
@@ -29,7 +29,8 @@ def run(arguments: argparse.Namespace) -> None:
         source = looked_up(arguments, source, is_attached)
         if is_attached and population:
             population = attached(population)
-        found = sqlanon.risk(con, source, flat(arguments.quasi), population=population, entity=arguments.entity)
+        quasi = None if arguments.quasi is None else flat(arguments.quasi)
+        found = sqlanon.risk(con, source, quasi, population=population, entity=arguments.entity)
     if arguments.json:
         print(json.dumps(found))
         return

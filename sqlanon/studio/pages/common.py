@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from sqlanon.studio import charts, telling
 from sqlanon.studio.copying import Copies
 from sqlanon.studio.draft import Draft
-from sqlanon.studio.facade import SqlanonError, required_text
+from sqlanon.studio.facade import PAGE, SqlanonError, read_in, required_text
 from sqlanon.studio.gate import BusyError
 from sqlanon.studio.looking import Profile
 from sqlanon.studio.state import Desk, Studio
@@ -139,7 +139,8 @@ def endpoint(studio: Studio, base: str, handler: Handler) -> Callable[[Request],
 
 def _answered(handler: Handler, ask: Ask) -> Response:
     try:
-        return handler(ask)
+        with read_in(PAGE):
+            return handler(ask)
     except NotYetError as waiting:
         return render(ask, "waiting.html", status=202, step=str(waiting))
     except SqlanonError as problem:

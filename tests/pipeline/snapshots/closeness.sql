@@ -163,7 +163,7 @@ from (
     from clustered
 )
 ),
-labels_1 as (
+labels_1 as materialized (
 -- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
 -- Reads: ranges.
 select

@@ -253,7 +253,7 @@ from (
     from clustered
 )
 ),
-labels_1 as (
+labels_1 as materialized (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
 -- Reads: ranges.
 select
@@ -267,7 +267,7 @@ from (select distinct lo1 as lo, hi1 as hi from ranges) as spans
 join nodes_1 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
-labels_2 as (
+labels_2 as materialized (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
 -- Reads: ranges.
 select

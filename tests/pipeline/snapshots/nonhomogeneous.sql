@@ -164,7 +164,7 @@ from (
     from clustered
 )
 ),
-labels_1 as (
+labels_1 as materialized (
 -- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
 -- Reads: ranges.
 select
@@ -181,7 +181,7 @@ from (select distinct lo1 as lo, hi1 as hi from ranges) as spans
 join domain_1 as first on first.rank = spans.lo
 join domain_1 as last on last.rank = spans.hi
 ),
-labels_2 as (
+labels_2 as materialized (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
 -- Reads: ranges.
 select

@@ -258,7 +258,7 @@ from (
     from clustered
 )
 ),
-labels_1 as (
+labels_1 as materialized (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
 -- Reads: ranges.
 select
@@ -272,7 +272,7 @@ from (select distinct lo1 as lo, hi1 as hi from ranges) as spans
 join (from nodes_1 where level >= coalesce((select answer.levels from clustered)[1], 0)) as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
-labels_2 as (
+labels_2 as materialized (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
 -- Reads: ranges.
 select
@@ -286,7 +286,7 @@ from (select distinct lo2 as lo, hi2 as hi from ranges) as spans
 join (from nodes_2 where level >= coalesce((select answer.levels from clustered)[2], 0)) as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
 group by spans.lo, spans.hi
 ),
-labels_3 as (
+labels_3 as materialized (
 -- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
 -- Reads: ranges.
 select

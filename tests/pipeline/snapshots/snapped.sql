@@ -28,6 +28,55 @@ from (
     from (select distinct q1 as value from tuples)
 )
 ),
+cells_1 as materialized (
+-- A row is one value, counted in the smallest units that its type has, and its cell: the text of its first and its last
+-- one, or of where the next one begins, its place above the first cell of all and how far above it the value is. Unless
+-- given, a cell is 1, 2 or 5 · 10ⁿ units wide, about a twentieth of the span and 2 at least. Whatever the number of digits,
+-- all of it is exact. A cell ends where its type does. NULL has no cell.
+with span as (
+    select
+        coalesce(
+            nullif((max(distance) - min(distance)) * 1e0 / 20, 0), nullif(abs(max(place)) * 1e0 / 20, 0), 1
+        ) as twentieth,
+        greatest(0, cast(floor(log10(twentieth)) as integer)) as digits,
+        twentieth / power(10, digits) as first_digits
+    from domain_1
+),
+grid as (
+    select coalesce(cast(5 as hugeint), greatest(2, cast(rpad('1', digits + 1, '0') as hugeint) * case
+        when first_digits <= 1 then 1
+        when first_digits <= 2 then 2
+        when first_digits <= 5 then 5
+        else 10
+    end)) as width
+    from span
+),
+counted as (
+    select rank, cast(value as hugeint) as number, width, (number % width + width) % width as above
+    from domain_1, grid
+),
+ended as (
+    select
+        rank,
+        above,
+        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor,
+        coalesce(try(floor + (width - 1)), 170141183460469231731687303715884105727) as ceiling,
+        min(floor) over () as lowest
+    from counted
+    where number is not null
+)
+select
+    rank,
+    cast(floor as varchar) as first,
+    cast(ceiling as varchar) as last,
+    coalesce(try(cast(floor - lowest as double)), cast(floor as double) - cast(lowest as double)) / 1e0 as start,
+    cast(above as double) / 1e0 as above
+from ended
+union all
+select rank, null, null, null, null
+from counted
+where number is null
+),
 nodes_1 as materialized (
 -- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
 -- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
@@ -38,33 +87,9 @@ select
     leaves.rank as hi,
     0 as level,
     leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
+    cells.start + 0 * cells.above as place
 from domain_1 as leaves
-join (-- A row is one whole number and the first and the last one of its cell. Unless given, a cell is 1, 2 or 5 · 10ⁿ wide,
--- about a twentieth of the span and 2 at least. NULL has no cell.
-with span as (
-    select
-        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
-        power(10, floor(log10(twentieth))) as unit
-    from domain_1
-),
-grid as (
-    select cast(coalesce(5, greatest(2, unit * case
-        when twentieth <= unit then 1
-        when twentieth <= 2 * unit then 2
-        when twentieth <= 5 * unit then 5
-        else 10
-    end)) as hugeint) as width
-    from span
-)
-select
-    rank,
-    cast(value as hugeint) as number,
-    number - (number % width + width) % width as floor,
-    cast(floor as varchar) as first,
-    cast(floor + width - 1 as varchar) as last,
-    cast(floor - min(floor) over () as double) as at
-from domain_1, grid) as cells on cells.rank = leaves.rank
+join cells_1 as cells on cells.rank = leaves.rank
 ),
 domain_2 as materialized (
 -- A row is one value of the column with its rank in order, its place on the number line and its distance from the
@@ -81,20 +106,10 @@ from (
     from (select distinct q2 as value from tuples)
 )
 ),
-nodes_2 as materialized (
--- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
--- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
--- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
-select
-    2 as attribute,
-    leaves.rank as lo,
-    leaves.rank as hi,
-    0 as level,
-    leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
-from domain_2 as leaves
-join (-- A row is one number and where its cell begins and the next one does, with 15 digits. Unless given, a cell is 1, 2 or
--- 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells apart. NULL has no cell.
+cells_2 as materialized (
+-- A row is one number, where its cell begins and the next one does, with 15 digits, and how far above that it is. Unless
+-- given, a cell is 1, 2 or 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells
+-- apart. NULL has no cell.
 with span as (
     select
         max(abs(place)) / 1e13 as narrowest,
@@ -121,6 +136,7 @@ divided as (
 placed as (
     select
         rank,
+        place,
         width,
         case
             when place >= cast(printf('%.15g', (guess + 1) * width) as double) then guess + 1
@@ -133,8 +149,23 @@ select
     rank,
     printf('%.15g', cell * width) as first,
     printf('%.15g', (cell + 1) * width) as last,
-    greatest(-1.7e308, least(1.7e308, cell * width)) as at
-from placed) as cells on cells.rank = leaves.rank
+    greatest(-1.7e308, least(1.7e308, cell * width)) as start,
+    place - start as above
+from placed
+),
+nodes_2 as materialized (
+-- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
+-- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
+-- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
+select
+    2 as attribute,
+    leaves.rank as lo,
+    leaves.rank as hi,
+    0 as level,
+    leaves.label,
+    cells.start + 0 * cells.above as place
+from domain_2 as leaves
+join cells_2 as cells on cells.rank = leaves.rank
 ),
 domain_3 as materialized (
 -- A row is one value of the column with its rank in order, its place on the number line and its distance from the
@@ -151,30 +182,17 @@ from (
     from (select distinct q3 as value from tuples)
 )
 ),
-nodes_3 as materialized (
--- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
--- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
--- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
-select
-    3 as attribute,
-    leaves.rank as lo,
-    leaves.rank as hi,
-    0 as level,
-    leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
-from domain_3 as leaves
-join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
+cells_3 as materialized (
+-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
+-- does, the place of that and how far above it the value is. Unless given, the shortest of 1, 5 and 15 seconds and
+-- minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a twentieth
+-- of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
     select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 7) as days
     from domain_3
 ),
 grid as (
     select coalesce(interval '1 month', case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
         when days * 86400 <= 1 then interval '1 second'
         when days * 86400 <= 5 then interval '5 seconds'
         when days * 86400 <= 15 then interval '15 seconds'
@@ -202,8 +220,23 @@ select
     begin + width as next,
     cast(begin as varchar) as first,
     cast(cast(next as date) - 1 as varchar) as last,
-    epoch(begin) as at
-from domain_3, grid) as cells on cells.rank = leaves.rank
+    epoch(begin) as start,
+    place - start as above
+from domain_3, grid
+),
+nodes_3 as materialized (
+-- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
+-- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
+-- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
+select
+    3 as attribute,
+    leaves.rank as lo,
+    leaves.rank as hi,
+    0 as level,
+    leaves.label,
+    cells.start + 0 * cells.above as place
+from domain_3 as leaves
+join cells_3 as cells on cells.rank = leaves.rank
 ),
 domain_4 as materialized (
 -- A row is one value of the column with its rank in order, its place on the number line and its distance from the
@@ -220,30 +253,24 @@ from (
     from (select distinct q4 as value from tuples)
 )
 ),
-nodes_4 as materialized (
--- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
--- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
--- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
-select
-    4 as attribute,
-    leaves.rank as lo,
-    leaves.rank as hi,
-    0 as level,
-    leaves.label,
-    cells.at + 0 * (leaves.place - cells.at) as place
-from domain_4 as leaves
-join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
+cells_4 as materialized (
+-- A row is one time and its cell: of the calendar, or of a second's digits where all values are within twenty seconds
+-- of each other.
+with spread as (
+    select coalesce(max(distance) - min(distance), 0) as seconds
+    from domain_4
+)
+select rank, first, last, start, above
+from (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
+-- does, the place of that and how far above it the value is. Unless given, the shortest of 1, 5 and 15 seconds and
+-- minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a twentieth
+-- of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
     select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 0) as days
     from domain_4
 ),
 grid as (
     select coalesce(null, case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
         when days * 86400 <= 1 then interval '1 second'
         when days * 86400 <= 5 then interval '5 seconds'
         when days * 86400 <= 15 then interval '15 seconds'
@@ -271,8 +298,74 @@ select
     begin + width as next,
     cast(begin as varchar) as first,
     cast(next as varchar) as last,
-    epoch(begin) as at
-from domain_4, grid) as cells on cells.rank = leaves.rank
+    epoch(begin) as start,
+    place - start as above
+from domain_4, grid), spread
+where seconds = 0 or seconds >= 20
+union all
+select rank, first, last, start, above
+from (-- A row is one value, counted in the smallest units that its type has, and its cell: the text of its first and its last
+-- one, or of where the next one begins, its place above the first cell of all and how far above it the value is. Unless
+-- given, a cell is 1, 2 or 5 · 10ⁿ units wide, about a twentieth of the span and 2 at least. Whatever the number of digits,
+-- all of it is exact. A cell ends where its type does. NULL has no cell.
+with span as (
+    select
+        coalesce(
+            nullif((max(distance) - min(distance)) * 1e6 / 20, 0), nullif(abs(max(place)) * 1e6 / 20, 0), 1
+        ) as twentieth,
+        greatest(0, cast(floor(log10(twentieth)) as integer)) as digits,
+        twentieth / power(10, digits) as first_digits
+    from domain_4
+),
+grid as (
+    select coalesce(cast(null as hugeint), greatest(2, cast(rpad('1', digits + 1, '0') as hugeint) * case
+        when first_digits <= 1 then 1
+        when first_digits <= 2 then 2
+        when first_digits <= 5 then 5
+        else 10
+    end)) as width
+    from span
+),
+counted as (
+    select rank, cast(epoch_us(value) as hugeint) as number, width, (number % width + width) % width as above
+    from domain_4, grid
+),
+ended as (
+    select
+        rank,
+        above,
+        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor,
+        coalesce(try(floor + (width - 0)), 170141183460469231731687303715884105727) as ceiling,
+        min(floor) over () as lowest
+    from counted
+    where number is not null
+)
+select
+    rank,
+    cast(make_timestamp(cast(floor as bigint)) as varchar) as first,
+    cast(make_timestamp(cast(ceiling as bigint)) as varchar) as last,
+    coalesce(try(cast(floor - lowest as double)), cast(floor as double) - cast(lowest as double)) / 1e6 as start,
+    cast(above as double) / 1e6 as above
+from ended
+union all
+select rank, null, null, null, null
+from counted
+where number is null), spread
+where seconds > 0 and seconds < 20
+),
+nodes_4 as materialized (
+-- A row is one value, as a leaf that stands alone, in the place where its cell begins, or a little behind it where a value
+-- that is alone in its class is released as it is. Ranges of such an attribute are released from cell to cell, so that a
+-- range loses what lies between its cells; what every range loses besides, one cell, is the same for all.
+select
+    4 as attribute,
+    leaves.rank as lo,
+    leaves.rank as hi,
+    0 as level,
+    leaves.label,
+    cells.start + 0 * cells.above as place
+from domain_4 as leaves
+join cells_4 as cells on cells.rank = leaves.rank
 ),
 nodes as materialized (
 select * from nodes_1
@@ -378,7 +471,7 @@ from (
     from clustered
 )
 ),
-labels_1 as (
+labels_1 as materialized (
 -- A row is one range of ranks and its text: from the first cell that it touches to the last, a cell of one value as that
 -- value, NULL alone as NULL, and * when it spans NULL and values.
 -- Reads: ranges.
@@ -393,59 +486,11 @@ select
         else '[' || first.first || '-' || last.last || ']'
     end as label
 from (select distinct lo1 as lo, hi1 as hi from ranges) as spans
-join (-- A row is one whole number and the first and the last one of its cell. Unless given, a cell is 1, 2 or 5 · 10ⁿ wide,
--- about a twentieth of the span and 2 at least. NULL has no cell.
-with span as (
-    select
-        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
-        power(10, floor(log10(twentieth))) as unit
-    from domain_1
-),
-grid as (
-    select cast(coalesce(5, greatest(2, unit * case
-        when twentieth <= unit then 1
-        when twentieth <= 2 * unit then 2
-        when twentieth <= 5 * unit then 5
-        else 10
-    end)) as hugeint) as width
-    from span
-)
-select
-    rank,
-    cast(value as hugeint) as number,
-    number - (number % width + width) % width as floor,
-    cast(floor as varchar) as first,
-    cast(floor + width - 1 as varchar) as last,
-    cast(floor - min(floor) over () as double) as at
-from domain_1, grid) as first on first.rank = spans.lo
-join (-- A row is one whole number and the first and the last one of its cell. Unless given, a cell is 1, 2 or 5 · 10ⁿ wide,
--- about a twentieth of the span and 2 at least. NULL has no cell.
-with span as (
-    select
-        coalesce(nullif(max(distance) / 20, 0), nullif(abs(max(place)) / 20, 0), 1) as twentieth,
-        power(10, floor(log10(twentieth))) as unit
-    from domain_1
-),
-grid as (
-    select cast(coalesce(5, greatest(2, unit * case
-        when twentieth <= unit then 1
-        when twentieth <= 2 * unit then 2
-        when twentieth <= 5 * unit then 5
-        else 10
-    end)) as hugeint) as width
-    from span
-)
-select
-    rank,
-    cast(value as hugeint) as number,
-    number - (number % width + width) % width as floor,
-    cast(floor as varchar) as first,
-    cast(floor + width - 1 as varchar) as last,
-    cast(floor - min(floor) over () as double) as at
-from domain_1, grid) as last on last.rank = spans.hi
+join cells_1 as first on first.rank = spans.lo
+join cells_1 as last on last.rank = spans.hi
 join domain_1 as alone on alone.rank = spans.lo
 ),
-labels_2 as (
+labels_2 as materialized (
 -- A row is one range of ranks and its text: from the first cell that it touches to the last, a cell of one value as that
 -- value, NULL alone as NULL, and * when it spans NULL and values.
 -- Reads: ranges.
@@ -460,93 +505,11 @@ select
         else '[' || first.first || '-' || last.last || ')'
     end as label
 from (select distinct lo2 as lo, hi2 as hi from ranges) as spans
-join (-- A row is one number and where its cell begins and the next one does, with 15 digits. Unless given, a cell is 1, 2 or
--- 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells apart. NULL has no cell.
-with span as (
-    select
-        max(abs(place)) / 1e13 as narrowest,
-        greatest(
-            narrowest,
-            coalesce(nullif(max(place) / 20 - min(place) / 20, 0), nullif(abs(max(place)) / 20, 0), 1)
-        ) as twentieth,
-        power(10, floor(log10(twentieth))) as unit
-    from domain_2
-),
-grid as (
-    select greatest(narrowest, coalesce(null, unit * case
-        when twentieth <= unit then 1
-        when twentieth <= 2 * unit then 2
-        when twentieth <= 5 * unit then 5
-        else 10
-    end)) as width
-    from span
-),
-divided as (
-    select rank, place, width, floor(place / width) as guess
-    from domain_2, grid
-),
-placed as (
-    select
-        rank,
-        width,
-        case
-            when place >= cast(printf('%.15g', (guess + 1) * width) as double) then guess + 1
-            when place < cast(printf('%.15g', guess * width) as double) then guess - 1
-            else guess
-        end as cell
-    from divided
-)
-select
-    rank,
-    printf('%.15g', cell * width) as first,
-    printf('%.15g', (cell + 1) * width) as last,
-    greatest(-1.7e308, least(1.7e308, cell * width)) as at
-from placed) as first on first.rank = spans.lo
-join (-- A row is one number and where its cell begins and the next one does, with 15 digits. Unless given, a cell is 1, 2 or
--- 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells apart. NULL has no cell.
-with span as (
-    select
-        max(abs(place)) / 1e13 as narrowest,
-        greatest(
-            narrowest,
-            coalesce(nullif(max(place) / 20 - min(place) / 20, 0), nullif(abs(max(place)) / 20, 0), 1)
-        ) as twentieth,
-        power(10, floor(log10(twentieth))) as unit
-    from domain_2
-),
-grid as (
-    select greatest(narrowest, coalesce(null, unit * case
-        when twentieth <= unit then 1
-        when twentieth <= 2 * unit then 2
-        when twentieth <= 5 * unit then 5
-        else 10
-    end)) as width
-    from span
-),
-divided as (
-    select rank, place, width, floor(place / width) as guess
-    from domain_2, grid
-),
-placed as (
-    select
-        rank,
-        width,
-        case
-            when place >= cast(printf('%.15g', (guess + 1) * width) as double) then guess + 1
-            when place < cast(printf('%.15g', guess * width) as double) then guess - 1
-            else guess
-        end as cell
-    from divided
-)
-select
-    rank,
-    printf('%.15g', cell * width) as first,
-    printf('%.15g', (cell + 1) * width) as last,
-    greatest(-1.7e308, least(1.7e308, cell * width)) as at
-from placed) as last on last.rank = spans.hi
+join cells_2 as first on first.rank = spans.lo
+join cells_2 as last on last.rank = spans.hi
 join domain_2 as alone on alone.rank = spans.lo
 ),
-labels_3 as (
+labels_3 as materialized (
 -- A row is one range of ranks and its text: from the first cell that it touches to the last, a cell of one value as that
 -- value, NULL alone as NULL, and * when it spans NULL and values.
 -- Reads: ranges.
@@ -561,91 +524,11 @@ select
         else '[' || first.first || ' - ' || last.last || ']'
     end as label
 from (select distinct lo3 as lo, hi3 as hi from ranges) as spans
-join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
-with span as (
-    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 7) as days
-    from domain_3
-),
-grid as (
-    select coalesce(interval '1 month', case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
-        when days * 86400 <= 1 then interval '1 second'
-        when days * 86400 <= 5 then interval '5 seconds'
-        when days * 86400 <= 15 then interval '15 seconds'
-        when days * 86400 <= 60 then interval '1 minute'
-        when days * 86400 <= 300 then interval '5 minutes'
-        when days * 86400 <= 900 then interval '15 minutes'
-        when days * 86400 <= 3600 then interval '1 hour'
-        when days * 86400 <= 10800 then interval '3 hours'
-        when days * 86400 <= 21600 then interval '6 hours'
-        when days * 86400 <= 43200 then interval '12 hours'
-        when days <= 1 then interval '1 day'
-        when days <= 7 then interval '7 days'
-        when days <= 30 then interval '1 month'
-        when days <= 91 then interval '3 months'
-        when days <= 365 then interval '1 year'
-        when days <= 1826 then interval '5 years'
-        when days <= 3652 then interval '10 years'
-        else interval '100 years'
-    end) as width
-    from span
-)
-select
-    rank,
-    time_bucket(width, value) as begin,
-    begin + width as next,
-    cast(begin as varchar) as first,
-    cast(cast(next as date) - 1 as varchar) as last,
-    epoch(begin) as at
-from domain_3, grid) as first on first.rank = spans.lo
-join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
-with span as (
-    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 7) as days
-    from domain_3
-),
-grid as (
-    select coalesce(interval '1 month', case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
-        when days * 86400 <= 1 then interval '1 second'
-        when days * 86400 <= 5 then interval '5 seconds'
-        when days * 86400 <= 15 then interval '15 seconds'
-        when days * 86400 <= 60 then interval '1 minute'
-        when days * 86400 <= 300 then interval '5 minutes'
-        when days * 86400 <= 900 then interval '15 minutes'
-        when days * 86400 <= 3600 then interval '1 hour'
-        when days * 86400 <= 10800 then interval '3 hours'
-        when days * 86400 <= 21600 then interval '6 hours'
-        when days * 86400 <= 43200 then interval '12 hours'
-        when days <= 1 then interval '1 day'
-        when days <= 7 then interval '7 days'
-        when days <= 30 then interval '1 month'
-        when days <= 91 then interval '3 months'
-        when days <= 365 then interval '1 year'
-        when days <= 1826 then interval '5 years'
-        when days <= 3652 then interval '10 years'
-        else interval '100 years'
-    end) as width
-    from span
-)
-select
-    rank,
-    time_bucket(width, value) as begin,
-    begin + width as next,
-    cast(begin as varchar) as first,
-    cast(cast(next as date) - 1 as varchar) as last,
-    epoch(begin) as at
-from domain_3, grid) as last on last.rank = spans.hi
+join cells_3 as first on first.rank = spans.lo
+join cells_3 as last on last.rank = spans.hi
 join domain_3 as alone on alone.rank = spans.lo
 ),
-labels_4 as (
+labels_4 as materialized (
 -- A row is one range of ranks and its text: from the first cell that it touches to the last, a cell of one value as that
 -- value, NULL alone as NULL, and * when it spans NULL and values.
 -- Reads: ranges.
@@ -660,88 +543,8 @@ select
         else '[' || first.first || ' - ' || last.last || ')'
     end as label
 from (select distinct lo4 as lo, hi4 as hi from ranges) as spans
-join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
-with span as (
-    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 0) as days
-    from domain_4
-),
-grid as (
-    select coalesce(null, case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
-        when days * 86400 <= 1 then interval '1 second'
-        when days * 86400 <= 5 then interval '5 seconds'
-        when days * 86400 <= 15 then interval '15 seconds'
-        when days * 86400 <= 60 then interval '1 minute'
-        when days * 86400 <= 300 then interval '5 minutes'
-        when days * 86400 <= 900 then interval '15 minutes'
-        when days * 86400 <= 3600 then interval '1 hour'
-        when days * 86400 <= 10800 then interval '3 hours'
-        when days * 86400 <= 21600 then interval '6 hours'
-        when days * 86400 <= 43200 then interval '12 hours'
-        when days <= 1 then interval '1 day'
-        when days <= 7 then interval '7 days'
-        when days <= 30 then interval '1 month'
-        when days <= 91 then interval '3 months'
-        when days <= 365 then interval '1 year'
-        when days <= 1826 then interval '5 years'
-        when days <= 3652 then interval '10 years'
-        else interval '100 years'
-    end) as width
-    from span
-)
-select
-    rank,
-    time_bucket(width, value) as begin,
-    begin + width as next,
-    cast(begin as varchar) as first,
-    cast(next as varchar) as last,
-    epoch(begin) as at
-from domain_4, grid) as first on first.rank = spans.lo
-join (-- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
-with span as (
-    select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, 0) as days
-    from domain_4
-),
-grid as (
-    select coalesce(null, case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
-        when days * 86400 <= 1 then interval '1 second'
-        when days * 86400 <= 5 then interval '5 seconds'
-        when days * 86400 <= 15 then interval '15 seconds'
-        when days * 86400 <= 60 then interval '1 minute'
-        when days * 86400 <= 300 then interval '5 minutes'
-        when days * 86400 <= 900 then interval '15 minutes'
-        when days * 86400 <= 3600 then interval '1 hour'
-        when days * 86400 <= 10800 then interval '3 hours'
-        when days * 86400 <= 21600 then interval '6 hours'
-        when days * 86400 <= 43200 then interval '12 hours'
-        when days <= 1 then interval '1 day'
-        when days <= 7 then interval '7 days'
-        when days <= 30 then interval '1 month'
-        when days <= 91 then interval '3 months'
-        when days <= 365 then interval '1 year'
-        when days <= 1826 then interval '5 years'
-        when days <= 3652 then interval '10 years'
-        else interval '100 years'
-    end) as width
-    from span
-)
-select
-    rank,
-    time_bucket(width, value) as begin,
-    begin + width as next,
-    cast(begin as varchar) as first,
-    cast(next as varchar) as last,
-    epoch(begin) as at
-from domain_4, grid) as last on last.rank = spans.hi
+join cells_4 as first on first.rank = spans.lo
+join cells_4 as last on last.rank = spans.hi
 join domain_4 as alone on alone.rank = spans.lo
 ),
 printed as (

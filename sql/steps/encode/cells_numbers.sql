@@ -1,5 +1,6 @@
--- A row is one number and where its cell begins and the next one does, with 15 digits. Unless given, a cell is 1, 2 or
--- 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells apart. NULL has no cell.
+-- A row is one number, where its cell begins and the next one does, with 15 digits, and how far above that it is. Unless
+-- given, a cell is 1, 2 or 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that 15 digits cannot tell cells
+-- apart. NULL has no cell.
 with span as (
     select
         max(abs(place)) / 1e13 as narrowest,
@@ -26,6 +27,7 @@ divided as (
 placed as (
     select
         rank,
+        place,
         width,
         case
             when place >= cast(printf('%.15g', (guess + 1) * width) as double) then guess + 1
@@ -38,5 +40,6 @@ select
     rank,
     printf('%.15g', cell * width) as first,
     printf('%.15g', (cell + 1) * width) as last,
-    greatest(-1.7e308, least(1.7e308, cell * width)) as at
+    greatest(-1.7e308, least(1.7e308, cell * width)) as start,
+    place - start as above
 from placed

@@ -1,15 +1,13 @@
 -- A row is one date or time and its cell: a date's first and last day, or when a time's cell begins and the next one
--- does, and the place of that. Unless given, the shortest of a microsecond, a millisecond, 1, 5 and 15 seconds
--- and minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a
--- twentieth of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
+-- does, the place of that and how far above it the value is. Unless given, the shortest of 1, 5 and 15 seconds and
+-- minutes, 1, 3, 6 and 12 hours, day, week, month, quarter, 1, 5, 10 and 100 years that is not shorter than a twentieth
+-- of the span, and an hour where all values are the same; for dates a week at least. NULL has no cell.
 with span as (
     select greatest(coalesce(nullif(max(place) - min(place), 0), 72000) / 86400 / 20, __shortest__) as days
     from __domain__
 ),
 grid as (
     select coalesce(__width__, case
-        when days * 86400 <= 1e-6 then interval '1 microsecond'
-        when days * 86400 <= 1e-3 then interval '1 millisecond'
         when days * 86400 <= 1 then interval '1 second'
         when days * 86400 <= 5 then interval '5 seconds'
         when days * 86400 <= 15 then interval '15 seconds'
@@ -37,5 +35,6 @@ select
     begin + width as next,
     cast(begin as varchar) as first,
     cast(__last__ as varchar) as last,
-    epoch(begin) as at
+    epoch(begin) as start,
+    place - start as above
 from __domain__, grid
