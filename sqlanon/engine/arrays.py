@@ -55,7 +55,7 @@ def problem_of(request: Request, nodes: Any, tuples: Any) -> Problem:
 
     def tree(index: int) -> tuple[Any, Any, Any]:
         mine = np.flatnonzero(number == index)
-        return lo[mine], hi[mine], level[mine]
+        return lo[mine].astype(np.int64), hi[mine].astype(np.int64), level[mine]
 
     attributes: list[Attribute] = []
     for index, kind in enumerate(request.kinds, 1):

@@ -35,8 +35,8 @@ from sqlanon.udfs.solve import certified, findings, solve
 
 log = logging.getLogger("sqlanon")
 
-NODE = 'STRUCT(attribute INTEGER, lo BIGINT, hi BIGINT, "level" INTEGER, place DOUBLE)'
-TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, released BIGINT, ranks BIGINT[], codes BIGINT[])'
+NODE = 'STRUCT(attribute INTEGER, lo INTEGER, hi INTEGER, "level" INTEGER, place DOUBLE)'
+TUPLE = 'STRUCT(tuple BIGINT, "rows" BIGINT, released BIGINT, ranks INTEGER[], codes BIGINT[])'
 BOX = 'STRUCT("rows" BIGINT, lo BIGINT[], hi BIGINT[])'
 COUNTED = 'STRUCT("rows" BIGINT, ranks BIGINT[])'
 BOUNDS = "STRUCT(error VARCHAR, gcp DOUBLE, how VARCHAR)"

@@ -19,6 +19,9 @@ PART = "is_released"
 Held = Mapping[str, str]
 """Step → the table that has its rows."""
 
+NODE = "attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place"
+"""What a core sees of a node, in as few bytes as hold it: a column of numbers has as many nodes as values."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -63,7 +66,7 @@ def encoding(
     steps = [
         *_tuples(read, attributes, comma([*(a.value for a in attributes), *columns.seen]), part and PART),
         *(cte for attribute in every for cte in attribute.ctes),
-        Cte("nodes", "\nunion all\n".join(f"select * from {a.nodes}" for a in every), materialized=True),
+        Cte("nodes", "\nunion all\n".join(f"select {NODE} from {a.nodes}" for a in every)),
         Cte("encoded", encoded_sql(every, coded, is_part=part is not None), materialized=True),
     ]
     return [Cte("source", _source_sql(read, attributes, columns, part), materialized=True), *kept_in(steps, held)]

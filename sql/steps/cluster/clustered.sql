@@ -4,7 +4,9 @@ select sqlanon_cluster(
     __request__,
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
-        select list(struct_pack(tuple := tuple, rows := __counted__, released := rows, ranks := [__ranks__], codes := __codes__))
+        select list(struct_pack(
+            tuple := tuple, rows := __counted__, released := rows, ranks := cast([__ranks__] as integer[]), codes := __codes__
+        ))
         from encoded
     )
 ) as answer

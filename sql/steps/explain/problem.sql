@@ -3,6 +3,8 @@
 select
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes) as nodes,
     (
-        select list(struct_pack(tuple := tuple, rows := __counted__, released := rows, ranks := [__ranks__], codes := __codes__))
+        select list(struct_pack(
+            tuple := tuple, rows := __counted__, released := rows, ranks := cast([__ranks__] as integer[]), codes := __codes__
+        ))
         from encoded
     ) as tuples

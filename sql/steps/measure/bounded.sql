@@ -5,7 +5,7 @@ select sqlanon_bounds(
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
         select list(struct_pack(
-            tuple := tuple, rows := rows, released := rows, ranks := [__ranks__], codes := __codes__
+            tuple := tuple, rows := rows, released := rows, ranks := cast([__ranks__] as integer[]), codes := __codes__
         ))
         from encoded
     )

@@ -76,10 +76,10 @@ nodes_2 as materialized (
 select 2 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_2
 ),
-nodes as materialized (
-select * from nodes_1
+nodes as (
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_1
 union all
-select * from nodes_2
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_2
 ),
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
@@ -121,7 +121,9 @@ select sqlanon_cluster(
     '{"k": 5, "kinds": ["tree", "numbers"], "weights": [1.0, 1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": null, "models": {"l": 2.0}, "recursive_c": null, "is_strict": true, "sensitive": ["it''s"], "distances": ["equal"], "entity": null, "has_population": false, "max_suppression": null, "refine": false, "forming": "free", "block_size": null, "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
-        select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1, r2], codes := cast([c1_code] as bigint[])))
+        select list(struct_pack(
+            tuple := tuple, rows := rows, released := rows, ranks := cast([r1, r2] as integer[]), codes := cast([c1_code] as bigint[])
+        ))
         from encoded
     )
 ) as answer

@@ -133,14 +133,14 @@ select 4, leaves, leaves, height - 2, null, null
 from "memory".anon.hierarchies, missing
 where name = 'job' and missing.nulls > 0
 ),
-nodes as materialized (
-select * from nodes_1
+nodes as (
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_1
 union all
-select * from nodes_2
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_2
 union all
-select * from nodes_3
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_3
 union all
-select * from nodes_4
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_4
 ),
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
@@ -188,7 +188,9 @@ select sqlanon_cluster(
     '{"k": 5, "kinds": ["numbers", "numbers", "tree", "tree"], "weights": [1.0, 1.0, 1.0, 1.0], "method": "mdav", "parameters": {"categories": "hierarchy"}, "seed": null, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": null, "refine": false, "forming": "free", "block_size": null, "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
-        select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1, r2, r3, r4], codes := cast([] as bigint[])))
+        select list(struct_pack(
+            tuple := tuple, rows := rows, released := rows, ranks := cast([r1, r2, r3, r4] as integer[]), codes := cast([] as bigint[])
+        ))
         from encoded
     )
 ) as answer

@@ -33,8 +33,8 @@ nodes_1 as materialized (
 select 1 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
 from domain_1
 ),
-nodes as materialized (
-select * from nodes_1
+nodes as (
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_1
 ),
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
@@ -74,7 +74,9 @@ select sqlanon_cluster(
     '{"k": 5, "kinds": ["numbers"], "weights": [1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": null, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": null, "refine": false, "forming": "free", "block_size": null, "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
-        select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1], codes := cast([] as bigint[])))
+        select list(struct_pack(
+            tuple := tuple, rows := rows, released := rows, ranks := cast([r1] as integer[]), codes := cast([] as bigint[])
+        ))
         from encoded
     )
 ) as answer
