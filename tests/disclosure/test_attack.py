@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon import errors
@@ -61,7 +62,7 @@ def test_linkage_says_whom_no_row_covers(con: Con) -> None:
     assert "no row covers 2 of them" in linkage.tried
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     people=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=12),
     cuts=st.tuples(st.integers(0, 5), st.integers(0, 3)),
