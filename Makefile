@@ -3,8 +3,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes, each of which would compile the tree again
+# The tests keep every core busy: more threads of scikit-learn would only wait for each other.
+export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo studio test types suite nightly docs format notebooks snapshots clean
+.PHONY: demo studio test types compiled suite nightly docs format notebooks snapshots clean
 
 demo: $(VENV)/.installed  ## a table before and after
 	@$(BIN)/sqlanon demo
@@ -15,7 +17,8 @@ studio: $(VENV)/.studio  ## the web page, on the sample data
 test: $(VENV)/.developing  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@$(MAKE) --no-print-directory --jobs 2 types suite
+	@$(MAKE) --no-print-directory --jobs 2 types compiled
+	@$(MAKE) --no-print-directory suite
 
 types: $(VENV)/.developing
 	@typed=$$(mktemp -d) && mkdir -p $$typed/sqlanon/udfs && (ln -s $(CURDIR)/sqlanon/* $$typed/sqlanon/ 2>/dev/null; \
@@ -23,13 +26,17 @@ types: $(VENV)/.developing
 		$(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p sqlanon); \
 		found=$$?; rm -r $$typed; exit $$found  # links to the tree, laid out as in a wheel
 
+compiled: $(VENV)/.developing  # bytecode and machine code, once: without it every worker begins by making its own
+	@$(BIN)/python -m pytest -m compiles --no-header --no-summary -p no:cacheprovider
+
 suite: $(VENV)/.developing
 	$(BIN)/python -m pytest -n auto --dist worksteal  # leaves files whole where it can
 
-nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables, Spark itself and Spark Connect: an hour or two
+nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables, the whole sweeps that make test draws from, Spark itself and Spark Connect: an hour or two
 	$(BIN)/python tests/robust/kill.py --moments 100
 	$(BIN)/python tests/robust/fuzz.py --cases 20000
 	$(BIN)/python tests/helpers/worlds.py --tables 5000
+	SQLANON_SWEEP=whole $(BIN)/python -m pytest -n auto --dist worksteal
 	$(PYTHON) -m venv build/spark
 	build/spark/bin/python -m pip install --quiet --editable '.[spark]' 'pyspark[connect]' pytest 'pandas<3'
 	build/spark/bin/python -m pytest tests/spark -p no:cacheprovider

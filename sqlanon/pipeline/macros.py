@@ -214,12 +214,17 @@ def macros() -> list[Macro]:
 def schema_sql() -> list[str]:
     """The statements that make the tables and macros.
 
-    DuckDB binds what a macro reads whenever one is made. So the macros of single measures, which read the long query of
-    `utility`, are made while that is short.
+    DuckDB binds what a macro reads whenever one is made. So the macros of single models and measures, which read the
+    long queries of `model_query` and `utility`, are made while those are short.
     """
     tables = [render("catalog/tables.sql"), render("catalog/comparisons.sql"), render("catalog/history.sql")]
-    short = Macro("utility", UTILITY, {"measures": 'select null as measure, null as "column", null as value'})
-    return [*tables, short.sql, *(macro.sql for macro in sorted(macros(), key=lambda macro: macro.file == UTILITY))]
+    short = {
+        "model_query": {"query": literal("select null as reached")},
+        "utility": {"measures": 'select null as measure, null as "column", null as value'},
+    }
+    made = {macro.name: macro for macro in macros()}
+    before = [render(made[long].file, **{**made[long].fragments, **nothing}) for long, nothing in short.items()]
+    return [*tables, *before, *(macro.sql for macro in sorted(made.values(), key=lambda macro: macro.name in short))]
 
 
 def _query_of_model() -> str:

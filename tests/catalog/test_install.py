@@ -51,6 +51,7 @@ def test_loading_again_changes_nothing(plain: duckdb.DuckDBPyConnection) -> None
     assert release(plain) == ROWS
 
 
+@pytest.mark.compiles
 def test_loading_prints_nothing(plain: duckdb.DuckDBPyConnection, capfd: pytest.CaptureFixture[str]) -> None:
     plain.execute("set enable_progress_bar = false")  # DuckDB's own, on a machine that takes seconds
     plain.execute(PEOPLE)

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon import samples
@@ -40,7 +41,7 @@ def role_of(con: Con, column: str, values: list[Any], kind: str = "varchar") -> 
     return found.role, found.reason
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(SMALL, SMALL, SMALL, SMALL), min_size=1, max_size=20),
     share=st.sampled_from([0.0, 0.1, 0.4]),

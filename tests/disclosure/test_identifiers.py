@@ -60,10 +60,9 @@ NATIONAL = [
 
 
 @pytest.fixture
-def con():
-    with sqlanon.connect() as con:
-        con.execute(VISITS)
-        yield con
+def con(con):
+    con.execute(VISITS)
+    return sqlanon.Connection(con)
 
 
 def test_detect_proposes_no_identifier_however_often_it_repeats(con):

@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon.cli.main import main
@@ -58,7 +59,7 @@ def plain_risk(rows: list[Row], population: list[Row]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(ROW, min_size=1, max_size=30), others=st.lists(ROW, max_size=30))
 def test_risk_agrees_with_plain_python_on_any_table(shared: Con, rows: list[Row], others: list[Row]) -> None:
     store(shared, "people", rows)

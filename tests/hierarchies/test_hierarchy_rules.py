@@ -10,6 +10,7 @@ import pytest
 from hierarchies_stored import catalog, paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon.errors import HierarchyError, PolicyError, SqlanonError
@@ -194,7 +195,7 @@ CODES = st.lists(st.text(alphabet="124", min_size=1, max_size=4), min_size=4)
 
 @pytest.mark.parametrize("type_name", ["varchar", "integer"])
 @given(codes=CODES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_every_released_prefix_is_a_prefix_of_its_codes(
     database: sqlanon.Connection, type_name: str, codes: list[str]
 ) -> None:

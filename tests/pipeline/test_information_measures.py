@@ -14,7 +14,7 @@ TREE = [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*"), 
 COVERED = {"ab": "ab", "cd": "cd", "*": "abcde"}
 
 
-@pytest.fixture(params=range(4))
+@pytest.fixture(scope="module", params=range(4))
 def tables(request: pytest.FixtureRequest) -> tuple[list[Row], list[Row], dict[str, float]]:
     """Source rows (letter, number, sensitive), the same rows as printed, and what sqlanon measured."""
     rng = np.random.default_rng(request.param)

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon import samples
@@ -227,7 +228,7 @@ def tables(draw: st.DrawFn) -> tuple[list[Row], list[Row]]:
     return paths, [(-20, paths[0][0], "x"), (80, paths[-1][0], "y"), *rows]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     table=tables(),
     k=st.integers(2, 5),

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon.udfs.methods import METHODS
@@ -187,7 +188,7 @@ def released(con: Con, table: Table, method: str) -> list[tuple[Any, ...]]:
     return [row[:-1] for row in sorted(found, key=lambda row: row[-1])]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=st.sampled_from(PRINTING_CLASSES), table=tables())
 def test_every_printed_class_holds_k_rows_and_every_label_covers_its_row(
     shared: Con, method: str, table: Table
@@ -206,7 +207,7 @@ def test_every_printed_class_holds_k_rows_and_every_label_covers_its_row(
             assert is_covered, f"{label!r} does not cover {value!r}"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=st.sampled_from(PRINTING_CLOSURES), table=tables())
 def test_a_class_whose_rows_share_a_value_prints_that_value(shared: Con, method: str, table: Table) -> None:
     texts = stored(shared, table)
@@ -219,7 +220,7 @@ def test_a_class_whose_rows_share_a_value_prints_that_value(shared: Con, method:
                 assert label == inside[0][place]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=st.sampled_from(PRINTING_CLASSES), table=tables())
 def test_a_python_release_proves_and_measures_itself_for_any_table(shared: Con, method: str, table: Table) -> None:
     stored(shared, table)

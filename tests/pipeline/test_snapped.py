@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon.errors import PolicyError
@@ -193,7 +194,7 @@ def cells(con: Con, values: list[Any], family: TypeFamily, kind: str, width: Any
     return {values[rank]: (first, last) for rank, first, last in rows}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.floats(allow_nan=False, allow_infinity=False)
@@ -212,7 +213,7 @@ def test_numbers_lie_in_their_cells_which_are_one_width_wide(shared: Con, values
             assert number(last) - number(first) == pytest.approx(max(width, max(map(abs, values)) / 1e13))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-99, 99), min_size=1, max_size=12, unique=True),
     st.none() | st.integers(1, 10**12),
@@ -225,7 +226,7 @@ def test_whole_numbers_lie_in_their_cells_which_do_not_overlap(
     assert all(lo <= value <= hi and lo % width == 0 for value, (lo, hi) in found.items())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.dates(date(300, 1, 8), date(8999, 12, 31)), min_size=1, max_size=8, unique=True),
     st.none() | st.sampled_from(["week", "month", "year", "century", 1, 10]),

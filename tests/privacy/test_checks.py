@@ -16,6 +16,7 @@ from databases import Databases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reading import value
+from sweeping import examples
 
 import sqlanon
 
@@ -49,7 +50,7 @@ def shares(illnesses: list[Any]) -> list[float]:
     return [count / len(illnesses) for count in Counter(illnesses).values()]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_checks_agree_with_plain_python_on_any_table(shared: Con, rows: list[Row]) -> None:
     store(shared, rows)
@@ -65,7 +66,7 @@ def test_checks_agree_with_plain_python_on_any_table(shared: Con, rows: list[Row
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, k=st.integers(1, 6))
 def test_classes_and_violations_agree_with_plain_python_on_any_table(shared: Con, rows: list[Row], k: int) -> None:
     store(shared, rows)

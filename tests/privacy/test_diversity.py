@@ -6,6 +6,7 @@ import pytest
 from adult import DATA, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon import samples
@@ -82,7 +83,7 @@ def test_a_core_that_breaks_l_is_stopped_by_the_query_itself(
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_repair_keeps_k_and_reaches_l_by_merging_only(seed: int) -> None:
     rng = np.random.default_rng(seed)

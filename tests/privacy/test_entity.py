@@ -12,6 +12,7 @@ import pytest
 from databases import Databases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon.cli.main import main
@@ -74,7 +75,7 @@ visits = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(visits, st.integers(2, 4), st.floats(1, 2), st.sampled_from(["auto", "mondrian", "bisecting", "datafly"]))
 def test_any_table_keeps_k_and_l_over_people_or_says_why_not(databases: Databases,
     rows: list[tuple[int, int, str, str | None]], k: int, l: float, method: str  # noqa: E741

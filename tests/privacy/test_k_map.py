@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon.cli.main import main
@@ -63,7 +64,7 @@ def test_one_person_of_a_crowd_is_printed_as_they_are(con: Con) -> None:
         con.execute("from anon.anonymize('one', quasi := ['age', 'zip'], k := 7, population := 'crowd')")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), k=st.integers(2, 6))
 def test_the_check_macro_counts_as_plain_python_does(con: Con, seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)

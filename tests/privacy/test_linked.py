@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon.cli.main import main
@@ -73,7 +74,7 @@ def could_be(own: list[tuple[int, ...]], shown: list[tuple[str, ...]]) -> bool:
     )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(0, 9), st.sampled_from("abc")),
@@ -97,7 +98,7 @@ def test_whoever_knows_all_rows_of_a_person_finds_k_pseudonyms_that_fit(con: Con
     assert release.proof.left_out == len(rows) - release.proof.rows
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 2)), st.sampled_from(["a", "b", None])),

@@ -45,7 +45,7 @@ def test_small_cell_runs_and_replaces_its_section_only(script: str, tmp_path: Pa
     section = "scale growth" if script == "scale" else script
     file.write_text(f"before\n\n<!-- {section} -->\nold\n<!-- end of {section} -->\n\nafter\n")
     # A folder without Adult: the generator serves, as on a reader's machine.
-    common = ["--data", str(tmp_path), "--sample", "400", "--write", str(file)]
+    common = ["--data", str(tmp_path), "--sample", "200", "--write", str(file)]
     printed = run(script, *SMALL[script], *common)
     written = file.read_text()
     assert (written[:7], written[-7:]) == ("before\n", "\nafter\n")
@@ -57,7 +57,7 @@ def test_small_cell_runs_and_replaces_its_section_only(script: str, tmp_path: Pa
 
 
 def test_two_tabs_play_on_a_small_table() -> None:
-    printed = run("studio", "--rows", "2000", "--rounds", "2")
+    printed = run("studio", "--rows", "500", "--rounds", "2")
     assert "| release |" in printed
     assert "median of each quarter of the rounds, MiB: " in printed
 

@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,15 @@ class Session:
     def __init__(self, page: Path, demo: Callable[[], Path]) -> None:
         self.page, self.demo = page, demo
         self.names: dict[str, object] = {}
-        self.con = sqlanon.connect()
+
+    @cached_property
+    def con(self) -> sqlanon.Connection:
+        """The connection of the page's SQL."""
+        return sqlanon.connect()
+
+    def close(self) -> None:
+        if "con" in vars(self):
+            self.con.close()
 
     def run(self, language: str, text: str) -> None:
         if language not in SHOWN_ONLY:
@@ -123,7 +132,7 @@ def test_every_example_of_a_page_runs(
         for language, text in blocks(page):
             session.run(language, text)
     finally:
-        session.con.close()
+        session.close()
 
 
 def test_the_readme_shows_python_sql_and_commands_and_is_short() -> None:

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 from reading import Con, rows
+from sweeping import IS_WHOLE
 
 import sqlanon
 from sqlanon import samples
@@ -147,6 +148,8 @@ def test_the_rows_of_a_split_tuple_are_dealt_to_both_groups_at_random(con: Con) 
         assert Counter(age for age, _ in found) == {"30": 4, "[30-40]": 4}
         assert Counter(illness for _, illness in found) == {"cold": 3, "flu": 3, "gout": 2}
         dealt.add(sum(row == ("30", "cold") for row in found))
+        if len(dealt) == 3:
+            break
     assert dealt == {1, 2, 3}
 
 
@@ -212,7 +215,7 @@ STEPS = re.findall(
 )
 
 
-@pytest.mark.parametrize("method", ["auto", "kaca"])
+@pytest.mark.parametrize("method", ["auto", "kaca"] if IS_WHOLE else ["mondrian"])
 def test_columns_may_be_called_like_the_steps_of_the_query(con: Con, method: str) -> None:
     cells = ", ".join(f"(i * {place + 3} % 5)::integer as {step}" for place, step in enumerate(STEPS))
     con.execute(f"create table people as select {cells} from range(30) as r(i)")

@@ -4,6 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import sqlanon
@@ -13,14 +14,14 @@ from sqlanon.reporting.displays import summary
 
 
 @pytest.fixture
-def con() -> sqlanon.Connection:
-    con = sqlanon.connect()
-    con.execute(
+def con(con: duckdb.DuckDBPyConnection) -> sqlanon.Connection:
+    connection = sqlanon.Connection(con)
+    connection.execute(
         "create table people as select 20 + (i * 7) % 60 as age, 1000 + (i * 13) % 90 as zip, "
         "'w' || (i * 31 % 97) as weight from range(400) r(i)"
     )
-    con.execute("create hierarchy zip using prefix")
-    return con
+    connection.execute("create hierarchy zip using prefix")
+    return connection
 
 
 def test_one_line_says_what_was_lost_and_where(con: sqlanon.Connection) -> None:

@@ -17,10 +17,9 @@ from range(240)
 
 
 @pytest.fixture
-def con():
-    with sqlanon.connect() as con:
-        con.execute(PEOPLE)
-        yield con
+def con(con):
+    con.execute(PEOPLE)
+    return sqlanon.Connection(con)
 
 
 def make(con, source="people", name="released", **options):

@@ -2,6 +2,7 @@
 
 import re
 
+import duckdb
 import pytest
 
 import sqlanon
@@ -16,11 +17,11 @@ PEOPLE = (
 
 
 @pytest.fixture
-def con() -> sqlanon.Connection:
-    con = sqlanon.connect()
-    con.execute(PEOPLE.format(step=7, rows=400))
-    con.execute("create hierarchy zip using prefix")
-    return con
+def con(con: duckdb.DuckDBPyConnection) -> sqlanon.Connection:
+    connection = sqlanon.Connection(con)
+    connection.execute(PEOPLE.format(step=7, rows=400))
+    connection.execute("create hierarchy zip using prefix")
+    return connection
 
 
 def widths(release: sqlanon.Release) -> set[int]:

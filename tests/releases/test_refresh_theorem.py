@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from attacker import classes
 from reading import Con, rows, storage
+from sweeping import IS_WHOLE
 
 import sqlanon
 from sqlanon.pipeline.digests import COHORT
@@ -69,7 +70,8 @@ HISTORY = [
 def test_in_all_worlds_that_formed_the_same_the_same_is_released_for_ever(con: Con) -> None:
     by_forming: dict[Any, list[Any]] = {}
     for world in itertools.product("ab", repeat=6):
-        if sorted(world[:4]) == list("aabb"):  # otherwise nothing is released
+        is_released, is_mirrored = sorted(world[:4]) == list("aabb"), world[0] == "b"
+        if is_released and (IS_WHOLE or not is_mirrored):  # with a and b exchanged, worlds run as before
             told, shown = run_world(con, HISTORY, world, batch=2)
             by_forming.setdefault(told, []).append(shown)
     assert max(map(len, by_forming.values())) > 1

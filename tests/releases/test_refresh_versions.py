@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import Row, rows
 from refreshed import add, make, remove
+from sweeping import examples
 
 import sqlanon
 from sqlanon.errors import DataError
@@ -29,7 +30,7 @@ def tell(old: Counter[Row], new: Counter[Row]) -> Iterator[list[str]]:
             yield [illness for label, illness in difference.elements() if label == labels]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     people=st.lists(PEOPLE, min_size=6, max_size=16),
     steps=STEPS,

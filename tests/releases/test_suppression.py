@@ -152,7 +152,7 @@ def test_nothing_that_is_released_tells_the_age_of_somebody_who_was_left_out(
         with sqlanon.connect() as world:
             world.execute(
                 "create table known as select 20 + (7 * i) % 40 as age, 1000 + (37 * i) % 900 + 0.25 as income "
-                "from range(120) as t(i)"
+                "from range(60) as t(i)"
             )
             world.execute("insert into known values (?, 1500.25)", [age])
             asked = {"k": 5, "max_suppression": 0.02, "seed": 1, "name": "pub", **options}

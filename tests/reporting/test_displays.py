@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon import samples
@@ -58,7 +59,7 @@ def test_a_policy_shows_in_words_and_as_toml() -> None:
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     quasi=st.lists(NAMES, min_size=1, max_size=3, unique_by=str.lower),
     k=st.integers(2, 99),

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 import sqlanon
 from sqlanon import samples
@@ -181,7 +182,7 @@ def test_a_comparison_that_was_run_is_shown(con: duckdb.DuckDBPyConnection) -> N
     assert "From the stored comparison of 2 methods" in html_page(facts_of_release(release, curve=False))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     values=st.lists(st.one_of(st.none(), st.integers(-30, 300)), min_size=4, max_size=40),
     least=st.integers(2, 6),

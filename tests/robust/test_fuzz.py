@@ -8,9 +8,10 @@ import pytest
 from fuzz import FAMILIES, afresh, run_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 CASES = {"statements": 100, "noise": 100, "options": 100}
-"""How many of a family; 25 of the slower ones."""
+"""How many of a family, of which `make test` tries a third; 25 of the slower ones."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -22,7 +23,7 @@ def closing() -> Iterator[None]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_whatever_is_asked_there_is_an_answer_or_an_error_of_ours(family: str) -> None:
     @settings(
-        max_examples=CASES.get(family, 25),
+        max_examples=examples(CASES.get(family, 25)),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

@@ -19,10 +19,10 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 DRIVER = shutil.which("chromedriver")
 
 
-@pytest.fixture
-def hospital(tmp_path: Path) -> Path:
-    """A database with the sample patients."""
-    path = tmp_path / "hospital.duckdb"
+@pytest.fixture(scope="session")
+def made_hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with the sample patients: copy it, do not change it."""
+    path = tmp_path_factory.mktemp("made") / "hospital.duckdb"
     with sqlanon.connect(path) as con:
         samples.create(con.duckdb, "patients")
         con.duckdb.execute(
@@ -30,6 +30,12 @@ def hospital(tmp_path: Path) -> Path:
             "'43' || (50 + i % 9) as zip, (i % 3)::varchar as ward from range(120) as t(i)"
         )
     return path
+
+
+@pytest.fixture
+def hospital(tmp_path: Path, made_hospital: Path) -> Path:
+    """A database with the sample patients."""
+    return Path(shutil.copy(made_hospital, tmp_path))
 
 
 @pytest.fixture

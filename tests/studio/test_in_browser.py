@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from sweeping import IS_WHOLE
 
 from sqlanon import samples
 from sqlanon.studio.serving import Server
@@ -87,7 +88,7 @@ def until(browser: Any, check: Callable[[], Any], seconds: float = 60) -> None:
                 return
         except Exception:  # the page changes while it is read
             pass
-        time.sleep(0.05)
+        time.sleep(0.2)  # every look at a page costs the browser a layout
     raise AssertionError(browser.find_element(By.TAG_NAME, "main").text[:2000])
 
 
@@ -344,7 +345,8 @@ def test_names_and_values_of_markup_stay_text_on_every_page(browser: Any, hostil
     base = enter(browser, hostile)
     slugs = list(hostile.studio.desks)
     assert len(slugs) == 1 + len(MARKUP)
-    for slug in (slugs[0], "hostile"):
+    assert slugs[0] != "hostile"
+    for slug in (slugs[0], "hostile") if IS_WHOLE else slugs[:1]:
         address = f"{base}/t/{slug}"
         browser.get(f"{address}/data")
         until(browser, lambda: "Is every row" in text_of(browser))

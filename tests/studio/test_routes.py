@@ -221,7 +221,7 @@ def test_attacks_are_tried_when_asked_for(clinic: Client) -> None:
         page = said(clinic.get("/t/patients/result"))
         if "in the background" not in page:
             break
-        time.sleep(0.05)
+        time.sleep(0.2)
     assert "Find a person by what is known of them, the worst case 25.0 % 6.2 % 25.0 % holds" in page
 
 

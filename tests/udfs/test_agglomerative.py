@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from literal import as_dicts
 from literal_sequential import Measure, unify
 from problems import generators, random_tree, rank_count, solvable
+from sweeping import examples
 
 from sqlanon.errors import PolicyError
 from sqlanon.udfs.loops import closest
@@ -55,7 +56,7 @@ def test_measures_of_sensitive_values_are_refused():
 
 
 @every_cost
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, cells=st.sampled_from([2**22, 20, 0]))
 def test_the_core_does_what_the_literal_version_does(cost, case, cells):
     table, k = case
@@ -67,7 +68,7 @@ def test_the_core_does_what_the_literal_version_does(cost, case, cells):
 
 
 @every_cost
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rng=generators)
 def test_the_rate_of_two_nodes_is_that_of_their_common_range(cost, rng):
     tree = random_tree(rng)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 from sqlanon.errors import DataError
 from sqlanon.udfs.methods import anatomy
@@ -63,7 +64,7 @@ def largest_legal(values: list[int]) -> int:
     return len(values) // max(Counter(values).values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(values=columns, seed=st.integers(0, 99))
 def test_groups_are_as_many_and_as_large_as_the_papers_and_hold_no_value_twice(values, seed):
     l = largest_legal(values)  # noqa: E741
@@ -77,7 +78,7 @@ def test_groups_are_as_many_and_as_large_as_the_papers_and_hold_no_value_twice(v
         assert min(group.total() for group in found) >= l
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(values=columns, k=st.integers(1, 9), seed=st.integers(0, 99))
 def test_groups_are_united_until_they_have_k_rows_and_stay_diverse(values, k, seed):
     k, l = min(k, len(values)), largest_legal(values)  # noqa: E741

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_bisecting import Literal
 from problems import generators, random_problem, solvable, tree, with_l
+from sweeping import examples
 
 from sqlanon.errors import DataError
 from sqlanon.udfs.methods import bisecting
@@ -129,7 +130,7 @@ def is_diverse(table: Problem, groups: Groups) -> bool:
 
 
 @pytest.mark.parametrize(("reading", "centre"), MODES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(table=sensitive_problems, k=st.sampled_from([1, 2, 3, 5]), seed=st.integers(0, 9))
 def test_k_and_l_both_hold(reading, centre, table, k, seed):
     k = min(k, table.rows)
@@ -189,7 +190,7 @@ def test_an_illegal_l_is_a_data_error_that_says_the_largest():
 
 @pytest.mark.parametrize(("reading", "centre"), MODES)
 @pytest.mark.parametrize(("table_leaves", "block"), [(2048, 1 << 18), (0, 20)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(case=solvable, seed=st.integers(0, 99), tries=st.sampled_from([1, 2, 5, 15]))
 def test_the_core_does_what_the_literal_version_does(reading, centre, table_leaves, block, case, seed, tries):
     table, k = case
@@ -204,7 +205,7 @@ def test_the_core_does_what_the_literal_version_does(reading, centre, table_leav
 
 @pytest.mark.parametrize(("dealing", "halves"), [("near", "diverse"), ("printed", "diverse"), ("printed", "printed")])
 @pytest.mark.parametrize(("reading", "centre"), MODES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(table=sensitive_problems, k=st.sampled_from([1, 2, 3, 5]), seed=st.integers(0, 99))
 def test_the_core_does_what_the_literal_version_does_for_l(dealing, halves, reading, centre, table, k, seed):
     k = min(k, table.rows)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import generators, random_problem, solvable, trees, with_l
+from sweeping import examples
 
 from sqlanon.errors import DataError, InterruptedRunError
 from sqlanon.udfs.after import blocks, repair
@@ -19,7 +20,7 @@ from sqlanon.udfs.request import Request
 from sqlanon.udfs.solve import seams, solve
 from sqlanon.udfs.space import costs
 
-some = settings(max_examples=100, deadline=None)
+some = settings(max_examples=examples(100), deadline=None)
 
 
 def quiet(done: int, total: int, **facts: float) -> None:

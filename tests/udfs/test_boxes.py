@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from problems import generators, random_problem, tree
+from sweeping import examples
 
 from sqlanon.udfs.problem import Problem
 from sqlanon.udfs.space import boxes, costs
@@ -28,7 +29,7 @@ def draw(rng: np.random.Generator, objective: str) -> tuple[Problem, list[costs.
 
 @sizes
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(rng=generators)
 def test_a_union_loses_what_its_ranges_lose(lane, looked_up, objective, rng):
     table, rates, some = draw(rng, objective)
@@ -45,7 +46,7 @@ def test_a_union_loses_what_its_ranges_lose(lane, looked_up, objective, rng):
 
 
 @sizes
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(rng=generators)
 def test_one_attribute_of_a_box_is_narrowed(lane, looked_up, rng):
     table, rates, some = draw(rng, "ncp")

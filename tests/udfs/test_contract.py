@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import problems, solvable
+from sweeping import examples
 
 from sqlanon.errors import DataError, InterruptedRunError
 from sqlanon.udfs.evaluate.matches import least_matches
@@ -23,7 +24,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
     ("bisecting", {"reading": "rounds", "centre": "median"}),
 ]
 every_core = pytest.mark.parametrize(("name", "parameters"), RUNS)
-some = settings(max_examples=25, deadline=None)
+some = settings(max_examples=examples(25), deadline=None)
 few = settings(max_examples=10, deadline=None)
 """For what a comparison with a literal version would notice too."""
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import solvable, tree
+from sweeping import examples
 from test_incognito import PAIR, TRIO, sensitive
 
 from sqlanon.udfs.loops import fulldomain
@@ -28,7 +29,7 @@ def problem(ranks: list[tuple[int, ...]], counts: list[int], *attributes: Tree) 
     return Problem(np.array(ranks), np.array(counts), attributes, np.ones(len(attributes)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(case=st.one_of(solvable, sensitive), share=st.sampled_from([None, 0.0, 0.1, 0.3, 1.0]))
 def test_the_core_does_what_the_literal_version_does(case, share):
     table, k = case
@@ -41,7 +42,7 @@ def test_the_core_does_what_the_literal_version_does(case, share):
     assert gcp(table, groups) * table.weights.sum() == pytest.approx(slow.loss(node, suppressed))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable)
 def test_incognito_never_loses_more_where_nothing_is_suppressed(case):
     table, k = case

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_greedy import on_a_line, quiet
 from problems import solvable
+from sweeping import examples
 
 from sqlanon.udfs.loops import greedy
 from sqlanon.udfs.methods import gaacp
@@ -22,7 +23,7 @@ def run(problem: Problem, k: int, seed: int = 0) -> Groups:
     return gaacp.cluster(problem, k, np.random.default_rng(seed), quiet)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable)
 def test_tuples_stay_whole(case):
     problem, k = case
@@ -37,7 +38,7 @@ def test_tuples_of_k_rows_are_groups_of_their_own(seed):
 
 
 @pytest.mark.parametrize(("held", "pause"), [(2**20, 100), (1, 1)])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, seed=st.integers(0, 9))
 def test_the_core_does_what_the_literal_version_does(held, pause, case, seed):
     problem, k = case

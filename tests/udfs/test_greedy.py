@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from literal_greedy import on_a_line, quiet
 from problems import problems
+from sweeping import examples
 
 from sqlanon.udfs.loops import greedy
 from sqlanon.udfs.method import Cluster
@@ -49,7 +50,7 @@ def test_a_row_left_over_joins_the_group_that_it_costs_least():
     assert dealt.group[dealt.tuple == 2].tolist() == [1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(problem=problems)
 def test_a_row_is_drawn_as_often_as_its_tuple_has_rows(problem):
     class Count:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_hilbert import curve_value, least_loss
 from problems import solvable, tree
+from sweeping import examples
 
 from sqlanon.errors import DataError
 from sqlanon.udfs.methods import hilbert
@@ -72,7 +73,7 @@ def test_the_curve_visits_every_cell_once_and_goes_to_a_neighbour(size, order):
     assert (steps.sum(axis=1) == 1).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.data(), size=st.integers(1, 9), order=st.integers(1, 9))
 def test_the_curve_is_the_literal_one(data, size, order):
     points = data.draw(st.lists(st.tuples(*[st.integers(0, 2**order - 1)] * size), min_size=1, max_size=5))
@@ -105,7 +106,7 @@ def test_the_rows_of_a_frequent_tuple_stay_in_a_run_of_their_own():
 
 @pytest.mark.parametrize(("block", "step"), [(1 << 18, 1 << 10), (1, 1), (1, 7)])
 @pytest.mark.parametrize("scale", ["minmax", "raw"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(case=solvable)
 def test_no_other_runs_of_the_curve_lose_less(scale, block, step, case):
     table, k = case

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_greedy import on_a_line, quiet
 from problems import solvable
+from sweeping import examples
 
 from sqlanon.udfs.loops import greedy
 from sqlanon.udfs.methods import ikac
@@ -41,7 +42,7 @@ def test_every_group_has_k_rows_if_they_go_into_k():
 
 
 @pytest.mark.parametrize(("held", "pause"), [(2**20, 100), (1, 1)])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, seed=st.integers(0, 9))
 def test_the_core_does_what_the_literal_version_does(held, pause, case, seed):
     problem, k = case

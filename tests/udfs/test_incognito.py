@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import generators, largest_l, random_problem, solvable, tree, with_k, with_l
+from sweeping import examples
 
 import sqlanon
 from sqlanon.errors import DataError
@@ -88,7 +89,7 @@ def test_global_recoding_of_paper_003_table_1():
     assert gcp(table, groups) == pytest.approx(12 / 18)  # the modification rate, as modified cells lose all
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, limit=st.integers(0, 12))
 def test_what_passes_is_what_has_few_rows_in_small_classes(case, limit):
     table, k = case
@@ -97,7 +98,7 @@ def test_what_passes_is_what_has_few_rows_in_small_classes(case, limit):
         assert passing(table, k, limit) == {node for node in slow.nodes if len(slow.suppressed(node)) <= limit}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(case=sensitive)
 def test_what_passes_with_l_is_diverse_in_all_classes(case):
     table, k = case
@@ -106,7 +107,7 @@ def test_what_passes_with_l_is_diverse_in_all_classes(case):
         assert passing(table, k) == {node for node in slow.nodes if not slow.suppressed(node)}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(case=st.one_of(solvable, sensitive), share=shares)
 def test_it_finds_the_least_loss_of_all_generalizations(case, share):
     table, k = case
@@ -122,7 +123,7 @@ def test_it_finds_the_least_loss_of_all_generalizations(case, share):
     assert suppressed.tolist() == sorted(slow.suppressed(node))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, share=shares)
 def test_boxes_are_what_the_level_prints(case, share):
     table, k = case

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import solvable, tree
+from sweeping import examples
 
 from sqlanon.udfs.methods import kaca
 from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree
@@ -106,7 +107,7 @@ def test_everything_may_be_suppressed():
 
 
 @pytest.mark.parametrize(("table_nodes", "pause"), [(2048, 100), (0, 1)])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     case=solvable,
     seed=st.integers(0, 99),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from problems import solvable, tree
+from sweeping import examples
 
 from sqlanon.udfs.methods import kacpc
 from sqlanon.udfs.problem import Groups, Numbers, Problem
@@ -57,7 +58,7 @@ def test_the_seed_does_not_matter():
 
 
 @pytest.mark.parametrize(("table_leaves", "pause"), [(2048, 100), (0, 1)])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(table_leaves, pause, case):
     table, k = case

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import generators, solvable
+from sweeping import examples
 
 from sqlanon.udfs.after.suppress import GAIN
 from sqlanon.udfs.after.trim import trim
@@ -14,7 +15,7 @@ from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.problem import LEFT_OUT, Groups, Problem
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(case=solvable, rng=generators)
 def test_people_inside_boxes_are_counted_one_by_one(case, rng):
     problem, _ = case
@@ -32,7 +33,7 @@ def test_people_inside_boxes_are_counted_one_by_one(case, rng):
     assert fewest_inside(lo[:0], hi[:0], np.ones(0), problem.ranks, problem.counts) == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(case=solvable, rng=generators, share=st.sampled_from([0.1, 0.3, 0.7]))
 def test_the_same_company_stays_away_as_in_the_slow_version(case, rng, share):
     problem, k = case

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_greedy import on_a_line, quiet
 from problems import solvable
+from sweeping import examples
 
 from sqlanon.udfs.loops import greedy
 from sqlanon.udfs.methods import kmember
@@ -41,7 +42,7 @@ def test_a_frequent_tuple_is_dealt_out_to_several_groups():
 
 
 @pytest.mark.parametrize(("held", "pause"), [(2**20, 100), (1, 1)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(case=solvable, seed=st.integers(0, 9))
 def test_the_core_does_what_the_literal_version_does(held, pause, case, seed):
     problem, k = case

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from literal import as_dicts
 from literal_linkage import linkage as literal_linkage
 from problems import solvable, tree
+from sweeping import examples
 
 from sqlanon.udfs.loops import closest
 from sqlanon.udfs.methods import linkage
@@ -72,7 +73,7 @@ def test_squared_distances_of_leaves_at_different_depths_are_the_mean_way_up():
 
 @every_link
 @every_distance
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(link, distance, case):
     table, k = case

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeping import examples
 
 from sqlanon.errors import DataError
 from sqlanon.udfs.linked import cluster as linked
@@ -56,7 +57,7 @@ def histories(problem: Problem, groups: Groups) -> dict[int, list[tuple[int, ...
     return {person: sorted(boxes) for person, boxes in sets.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=visits, k=st.integers(2, 4), price=st.sampled_from([0.2, 1.0, 5.0]), order=st.sampled_from([None, 0, 1]))
 def test_every_set_of_rows_is_that_of_k_people_and_every_row_is_somewhere(
     rows: list[tuple[int, ...]], k: int, price: float, order: int | None
@@ -78,7 +79,7 @@ def test_every_set_of_rows_is_that_of_k_people_and_every_row_is_somewhere(
     np.testing.assert_array_equal(groups.group, again.group)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=visits, k=st.integers(2, 3))
 def test_of_the_people_who_share_a_set_of_rows_no_more_than_1_in_l_have_a_value(
     rows: list[tuple[int, ...]], k: int
@@ -129,7 +130,7 @@ def cost_of_the_second(losses, people, who, lo, hi, loss, desk):  # type: ignore
     return aligned(losses, people, lo, hi, loss, boxes, 1, 1, np.inf, desk)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=visits, cut=st.integers(0, 4), price=st.sampled_from([0.1, 0.4, 1.0]))
 def test_an_alignment_is_the_cheapest_of_all(rows: list[tuple[int, ...]], cut: int, price: float) -> None:
     problem = problem_of(rows[:9], 2)

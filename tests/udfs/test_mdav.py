@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from literal_greedy import on_a_line, quiet
 from problems import solvable, tree
+from sweeping import examples
 
 from sqlanon.udfs.loops import greedy
 from sqlanon.udfs.methods import mdav
@@ -54,7 +55,7 @@ def test_null_is_as_far_from_the_average_as_from_any_number():
     assert table.outlier() == 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(case=solvable)
 def test_all_groups_but_the_last_have_k_rows_and_there_are_as_many_as_can_be(case):
     problem, k = case
@@ -71,7 +72,7 @@ def test_the_seed_does_not_matter():
 
 @pytest.mark.parametrize("categories", mdav.CATEGORIES)
 @pytest.mark.parametrize(("held", "pause"), [(2**20, 100), (1, 1)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(held, pause, categories, case):
     problem, k = case

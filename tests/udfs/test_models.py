@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from problems import generators, random_problem, random_tree, tree
+from sweeping import examples
 
 from sqlanon.errors import DataError
 from sqlanon.udfs import legality
@@ -19,7 +20,7 @@ from sqlanon.udfs.methods import peel
 from sqlanon.udfs.models import MODELS, SLACK, Closeness, Model, promise
 from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree
 
-some = settings(max_examples=40, deadline=None)
+some = settings(max_examples=examples(40), deadline=None)
 RECURSIVE_C = 1.5
 Rows = list[int]
 """The codes of some rows."""
@@ -114,7 +115,7 @@ def test_every_model_reaches_what_its_definition_says(rng):
         assert model.reached(cells).tolist() == pytest.approx(expected, abs=1e-9), model.name
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rng=generators)
 def test_the_union_of_two_classes_keeps_what_both_keep(rng):
     table, _ = random_case(rng)

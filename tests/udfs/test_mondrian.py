@@ -9,6 +9,7 @@ from adult import adult, needs_data
 from hypothesis import given, settings
 from literal_mondrian import mondrian as literally
 from problems import solvable, tree
+from sweeping import examples
 
 from sqlanon.udfs.methods import mondrian
 from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree, gcp
@@ -87,14 +88,14 @@ def test_weights_say_along_which_attribute_to_cut(cuts):
         assert [list(part) for part in found(run(table, 2, cuts))] == parts
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(case=solvable)
 def test_strict_groups_never_share_a_tuple(case):
     groups = run(*case, "strict")
     assert len(np.unique(groups.tuple)) == len(groups.tuple)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(case=solvable)
 def test_a_relaxed_group_of_2k_rows_loses_nothing(case):
     table, k = case
@@ -105,7 +106,7 @@ def test_a_relaxed_group_of_2k_rows_loses_nothing(case):
 
 
 @all_cuts
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(cuts, case):
     table, k = case

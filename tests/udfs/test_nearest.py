@@ -10,6 +10,7 @@ import pytest
 from adult import DATA, needs_data
 from hypothesis import given, settings
 from problems import generators
+from sweeping import examples
 
 from sqlanon.errors import PolicyError
 from sqlanon.udfs.evaluate import one_nn
@@ -61,7 +62,7 @@ def test_unknown_words_are_refused(option):
 
 @pytest.mark.parametrize("distance", ["manhattan", "euclidean"])
 @pytest.mark.parametrize("ties", ["lowest", "majority"])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(rng=generators)
 def test_blocks_give_what_a_plain_loop_gives(distance, ties, rng):
     rows, features = rng.integers(2, 20), rng.integers(1, 4)

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import generators, solvable
+from sweeping import examples
 
 from sqlanon.udfs.evaluate.matches import components, least_matches
 from sqlanon.udfs.methods import mondrian, nonhomogeneous
 from sqlanon.udfs.problem import Groups, Numbers, Problem, gcp
 
-some = settings(max_examples=60, deadline=None)
+some = settings(max_examples=examples(60), deadline=None)
 
 
 def quiet(done: int, total: int, **facts: float) -> None:
@@ -138,7 +139,7 @@ def test_without_a_perfect_matching_nothing_matches():
     assert least_matches(np.empty((0, 1), int), np.empty((0, 1), int), np.empty(0, int), ranks, counts) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(rng=generators)
 def test_matches_are_those_of_all_permutations(rng):
     total, width = int(rng.integers(1, 7)), int(rng.integers(1, 3))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_greedy import on_a_line, quiet
 from problems import solvable
+from sweeping import examples
 
 from sqlanon.udfs.methods import oka
 from sqlanon.udfs.problem import Groups, Numbers, Problem
@@ -48,7 +49,7 @@ def test_groups_of_nothing_but_null_take_in_numbers_between_the_ends():
     assert centres.from_tuple(0).tolist() == [0.25, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, seed=st.integers(0, 9))
 def test_there_are_as_many_groups_as_can_be(case, seed):
     problem, k = case
@@ -56,7 +57,7 @@ def test_there_are_as_many_groups_as_can_be(case, seed):
 
 
 @pytest.mark.parametrize("held", [2**20, 1])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, seed=st.integers(0, 9))
 def test_the_core_does_what_the_literal_version_does(held, case, seed):
     problem, k = case

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import solvable, tree, with_l
+from sweeping import examples
 
 from sqlanon.udfs.methods import peel
 from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree
@@ -74,7 +75,7 @@ def literal_peel(table: Problem, k: int, lattice: list[list[np.ndarray]]) -> lis
 
 
 @pytest.mark.parametrize("stored", [8, 0])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(case=solvable)
 def test_the_core_does_what_the_literal_version_does(stored, case):
     table, k = case
@@ -86,7 +87,7 @@ def test_the_core_does_what_the_literal_version_does(stored, case):
     assert literal.as_dicts(groups)[0] == literal_peel(table, k, lattice)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(case=solvable, steps=st.sampled_from([1, 2, 7]), listed=st.sampled_from([0, 2**22]))
 def test_a_sampled_lattice_ends_at_the_top(case, steps, listed):
     table, k = case

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum import least_loss
 from problems import generators, random_numbers, random_problem, random_tree, rank_count
+from sweeping import examples
 
 from sqlanon.udfs.evaluate.certificate import worst
 from sqlanon.udfs.evaluate.prices import Certificate, certify
@@ -59,7 +60,7 @@ def test_on_hundreds_of_tiny_tables_the_bound_is_just_below_the_optimum(objectiv
     assert reached > 0.9 * possible
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(rng=generators, k=st.integers(2, 6), objective=st.sampled_from(["ncp", "lm", "precision"]))
 def test_a_check_that_shares_no_code_finds_no_broken_box(rng, k, objective):
     problem = tiny(rng, 25)
@@ -79,7 +80,7 @@ def test_all_boxes_of_a_larger_table_agree():
     assert broken.excess == pytest.approx(0.01, abs=1e-6), "prices that are too high are found out"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rng=generators, k=st.integers(2, 4), work=st.integers(1, 20_000))
 def test_however_little_work_is_done_it_is_a_bound(rng, k, work):
     problem = tiny(rng)
@@ -92,7 +93,7 @@ def ends(problem: Problem):
     return problem.ranks.min(axis=0)[None], problem.ranks.max(axis=0)[None]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rng=generators, k=st.integers(2, 4))
 def test_where_each_row_has_a_box_of_its_own_the_bound_is_the_cheapest_box(rng, k):
     problem = tiny(rng, 10)
@@ -103,7 +104,7 @@ def test_where_each_row_has_a_box_of_its_own_the_bound_is_the_cheapest_box(rng, 
         assert capped
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rng=generators)
 def test_no_method_goes_below_the_bound(rng):
     problem = random_problem(rng)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import numbers, tree, trees
+from sweeping import examples
 
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, exact, gcp
 
-some = settings(max_examples=100, deadline=None)
+some = settings(max_examples=examples(100), deadline=None)
 
 
 def all_ranges(count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_sequential import Measure
 from problems import generators, largest_l, random_problem, solvable, with_l
+from sweeping import examples
 
 from sqlanon.errors import PolicyError
 from sqlanon.udfs.after import repair
@@ -22,7 +23,7 @@ from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, gcp
 from sqlanon.udfs.space import boxes, costs
 from sqlanon.udfs.space.costs import OBJECTIVES
 
-some = settings(max_examples=30, deadline=None)
+some = settings(max_examples=examples(30), deadline=None)
 
 
 def quiet(done: int, total: int, **facts: float) -> None:
@@ -120,7 +121,7 @@ def small_table(rng: np.random.Generator, length: int) -> Problem:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(rng=generators, k=st.sampled_from([2, 3, 4]))
 def test_every_objective_gets_no_worse(objective, rng, k):
     table = small_table(rng, 20)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum import least_loss
 from problems import generators, random_problem
+from sweeping import examples
 from test_prices import quiet, tiny
 
 from sqlanon.udfs.after.search import search
@@ -18,7 +19,7 @@ from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import grid_of
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rng=generators, k=st.integers(1, 5), objective=st.sampled_from(["ncp", "lm", "precision"]))
 def test_every_row_stays_every_group_has_k_and_the_loss_never_rises(rng, k, objective):
     problem = random_problem(rng)
@@ -45,7 +46,7 @@ def test_tiny_tables_end_not_far_from_the_optimum():
     assert reached <= 1.4 * possible
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rng=generators)
 def test_a_row_looks_at_the_groups_whose_nodes_are_above_it_and_at_no_others(rng):
     problem = random_problem(rng)
@@ -84,7 +85,7 @@ def test_the_same_seed_gives_the_same_groups(monkeypatch):
     assert np.array_equal(one.tuple, other.tuple)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(rng=generators, k=st.integers(2, 5))
 def test_on_one_column_auto_is_no_worse_than_the_dynamic_program(rng, k):
     whole = random_problem(rng)

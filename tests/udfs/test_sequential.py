@@ -15,6 +15,7 @@ from literal import as_dicts
 from literal_sequential import Measure, diversity
 from literal_sequential import sequential as literal_sequential
 from problems import generators, largest_l, random_problem, tree, with_l
+from sweeping import examples
 
 from sqlanon.errors import DataError, InterruptedRunError, PolicyError
 from sqlanon.udfs.legality import check_legal
@@ -129,7 +130,7 @@ def as_rows(groups: list[dict[int, int]]) -> list[list[int]]:
 
 
 @every_cost
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(problem=sensitive, seed=st.integers(0, 99), cells=st.sampled_from([2**24, 60, 0]))
 def test_every_delta_is_the_difference_of_the_metric(cost, problem, seed, cells):
     rng, measure = np.random.default_rng(seed), Measure(problem, cost, 0.3)
@@ -162,7 +163,7 @@ def test_every_delta_is_the_difference_of_the_metric(cost, problem, seed, cells)
 
 
 @every_cost
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     problem=sensitive,
     k=st.sampled_from([2, 3, 4, 5, 1]),
@@ -183,7 +184,7 @@ def test_the_core_does_what_the_literal_version_does(cost, problem, k, seed, sha
     assert groups.report["loss"] == pytest.approx(measure.loss(expected), abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(problem=sensitive, k=st.sampled_from([3, 2, 5]), seed=st.integers(0, 9))
 def test_groups_are_l_diverse_in_every_column_and_weigh_k(problem, k, seed):
     k = min(k, problem.rows)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import generators, problems, random_problem, solvable, with_l
+from sweeping import examples
 
 from sqlanon.udfs import legality
 from sqlanon.udfs.after import repair
@@ -84,7 +85,7 @@ def with_values(rng: np.random.Generator, problem: Problem) -> Problem:
 
 
 @pytest.mark.parametrize("method", ["kacpc", "mondrian", "kaca"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=solvable, rng=generators, share=st.sampled_from([0.05, 0.2, 0.6]), asks_l=st.booleans())
 def test_k_and_models_hold_within_the_limit_and_nothing_is_lost_by_it(method, case, rng, share, asks_l):
     problem, k = case
@@ -105,7 +106,7 @@ def test_k_and_models_hold_within_the_limit_and_nothing_is_lost_by_it(method, ca
     assert given_up(settled) == given_up(found)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @example(problem=random_problem(np.random.default_rng(190)), rng=np.random.default_rng(190), k=2, share=0.3)  # a tie
 @given(problem=problems, rng=generators, k=st.integers(2, 4), share=st.sampled_from([0.1, 0.3, 0.6]))
 def test_the_same_rows_go_as_in_the_slow_version(problem, rng, k, share):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal_topdown import Literal
 from problems import solvable
+from sweeping import examples
 
 from sqlanon.udfs.methods import topdown
 from sqlanon.udfs.problem import Groups, Numbers, Problem, gcp
@@ -70,7 +71,7 @@ def test_seeds_are_as_far_apart_as_can_be_on_a_line():
 
 @both_ways
 @pytest.mark.parametrize(("window", "table_ranks"), [(16, 1024), (1, 0)])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(case=solvable, seed=st.integers(0, 99), rounds=st.sampled_from([1, 2, 3]))
 def test_the_core_does_what_the_literal_version_does(assign, window, table_ranks, case, seed, rounds):
     table, k = case

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from literal_wfcmeans import by_matrices
 from literal_wfcmeans import wfcmeans as literal_wfcmeans
 from problems import solvable, tree
+from sweeping import examples
 
 from sqlanon.udfs.evaluate import centers
 from sqlanon.udfs.evaluate.one_nn import one_nn_error
@@ -143,7 +144,7 @@ def test_weights_that_say_nothing_stay_as_they_are():
 @pytest.mark.parametrize(
     "patch", [{"TABLE_LEAVES": 512}, {"TABLE_LEAVES": 0, "BLOCK": 8}, {"SPARSE": 0.0}, {"SPARSE": 1.0}]
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     case=solvable,
     seed=st.integers(0, 99),

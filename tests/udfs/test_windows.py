@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import generators, random_problem
+from sweeping import examples
 
 from sqlanon.udfs.after import scan
 from sqlanon.udfs.after.windows import Lattice
@@ -14,7 +15,7 @@ from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.levels import levels
 
-some = settings(max_examples=40, deadline=None)
+some = settings(max_examples=examples(40), deadline=None)
 
 
 def lattice_of(table: Problem, objective: str = "ncp") -> Lattice:
