@@ -117,9 +117,11 @@ class Instance:
     def is_open(con: duckdb.DuckDBPyConnection | None) -> bool:
         """Is there such a connection, and is it not closed?"""
         try:
-            return con is not None and con.cursor().close() is None
+            if con is not None:
+                con.cursor().close()
         except duckdb.ConnectionException:
             return False
+        return con is not None
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
