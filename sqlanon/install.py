@@ -18,9 +18,9 @@ from sqlanon.keys import set_instance_key, token_of
 from sqlanon.pipeline.bound import plan_bound
 from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
 from sqlanon.pipeline.metrics import MEASURED_BY
-from sqlanon.pipeline.plan import Plan, plan
 from sqlanon.pipeline.promises import mapped_rows, promise_of
 from sqlanon.pipeline.reading import Reading
+from sqlanon.pipeline.twice import release_sql
 from sqlanon.policy.policy import Policy
 from sqlanon.progress.run import Run
 from sqlanon.releases.combinations import audit
@@ -68,12 +68,12 @@ def _read(con: Session, source: str, policy: Policy) -> Reading:
     return reading
 
 
-def plan_release(con: Session, source: str, policy: Policy) -> Plan:
-    """The plan for a source under a policy, with what the connection's catalog knows of both."""
+def plan_release(con: Session, source: str, policy: Policy) -> str:
+    """The query for a source under a policy, with what the connection's catalog knows of both."""
     reading = _read(con, source, policy)
     refuse_identifiers(con, reading.source, policy)
     key = token_of(instances.instance_of(con).key) if policy.pseudonymize else None
-    return plan(reading, instances.enlist(con, Run.active()), key)
+    return release_sql(reading, instances.enlist(con, Run.active()), key)
 
 
 def _plan_sql(con: Session, request: str) -> str:
@@ -83,7 +83,7 @@ def _plan_sql(con: Session, request: str) -> str:
         raise PolicyError("strict is for stored releases: CREATE ANONYMIZED TABLE, or sqlanon.anonymize(con, ...)")
     if policy.pseudonyms == "class":
         raise PolicyError("pseudonyms = 'class' is for stored releases: CREATE ANONYMIZED TABLE, or sqlanon.anonymize")
-    return plan_release(con, source, policy).sql
+    return plan_release(con, source, policy)
 
 
 def _measure_sql(con: Session, request: str) -> str:

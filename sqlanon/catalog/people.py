@@ -59,9 +59,14 @@ def chosen_columns(source: Source, first: Sequence[str] = ()) -> tuple[str, ...]
     return tuple(dict.fromkeys((*source.resolve_names(first), *source.columns)))[:COLUMNS]
 
 
-def look_at(catalog: Catalog, source: Source, columns: Sequence[str], salt: str, most: int = LOOKED_AT) -> People:
-    """The people of a source, or many of them where there are more, by some of its columns."""
-    found = catalog.con.execute(_sampled_sql(source, columns, salt, most)).fetchnumpy()
+def look_at(
+    catalog: Catalog, source: Source, columns: Sequence[str], salt: str, most: int = LOOKED_AT, is_counted: bool = True
+) -> People:
+    """The people of a source, or many of them where there are more, by some of its columns. How many rows equal each is
+    `counted` only where it is asked for, as that reads all of the source."""
+    listed, drawn = _listed(source, columns, salt), _drawn(source, most)
+    sql = _sampled_sql(source, columns, salt, most) if is_counted else f"select {listed}, 1 as copies from {drawn}"
+    found = catalog.con.execute(sql).fetchnumpy()
     ((rows,),) = catalog.run(f"select count(*) from {source.relation}")
     digests = np.column_stack([np.asarray(found[one], dtype=np.uint64) for one in _digests(columns)])
     return People(tuple(columns), digests, np.asarray(found["copies"], dtype=np.int64), int(rows))
@@ -92,15 +97,22 @@ def _digests(columns: Sequence[str]) -> list[str]:
     return [f"d{place}" for place in range(len(columns))]
 
 
-def _sampled_sql(source: Source, columns: Sequence[str], salt: str, most: int) -> str:
-    digests = (
+def _listed(source: Source, columns: Sequence[str], salt: str) -> str:
+    return ", ".join(
         f"{digest_sql(column, source.types[column], salt)} as {digest}"
         for column, digest in zip(columns, _digests(columns), strict=True)
     )
+
+
+def _drawn(source: Source, most: int) -> str:
+    return f"(from {source.relation} using sample reservoir({most} rows))"
+
+
+def _sampled_sql(source: Source, columns: Sequence[str], salt: str, most: int) -> str:
     return render(
         "steps/risk/sampled_people.sql",
         source=source.relation,
         columns=names(columns),
-        digests=", ".join(digests),
-        drawn=f"(from {source.relation} using sample reservoir({most} rows))",
+        digests=_listed(source, columns, salt),
+        drawn=_drawn(source, most),
     )

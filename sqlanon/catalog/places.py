@@ -75,8 +75,8 @@ def unquoted(identifier: str) -> str:
 def key_of(catalog: Catalog, name: str) -> tuple[str, str, str]:
     """A release's schema, its table or view there, and its name in the catalog: main's go by their own."""
     parts = split_name(name)
-    if not parts or len(parts) > 2:
-        raise CatalogError(f"'{name}' is not a name for a release: write name or schema.name")
+    if not parts or len(parts) > 2 or not name.isprintable():
+        raise CatalogError(f"{name!r} is not a name for a release: write name or schema.name")
     ((current, current_schema),) = catalog.run("select current_database(), current_schema()")
     home = current_schema if quoted(current) == catalog.database else "main"
     schema, table = (parts[0] if len(parts) == 2 else home), parts[-1]

@@ -77,6 +77,7 @@ class Instance:
         self.cores = Cores()
         self.functions: dict[str, Callable[..., Any]] = {}  # kept: DuckDB holds functions weakly
         self.last_number = 0
+        self.turn = threading.RLock()
 
     def register(self, con: duckdb.DuckDBPyConnection) -> None:
         """Make the functions known to the database instance behind the connection."""
@@ -116,9 +117,11 @@ class Instance:
     def is_open(con: duckdb.DuckDBPyConnection | None) -> bool:
         """Is there such a connection, and is it not closed?"""
         try:
-            return con is not None and con.cursor().close() is None
+            if con is not None:
+                con.cursor().close()
         except duckdb.ConnectionException:
             return False
+        return con is not None
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -217,6 +220,18 @@ def key_named(con: duckdb.DuckDBPyConnection, is_needed: bool, key: bytes | None
             yield token
     else:
         yield token_of(instance_of(con).key) if is_needed else None
+
+
+@contextmanager
+def in_turn(con: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
+    """One thread at a time for a database, of those that ask for it; after so long it is tried all the same."""
+    turn = instance_of(con).turn
+    is_mine = turn.acquire(timeout=seconds)
+    try:
+        yield
+    finally:
+        if is_mine:
+            turn.release()
 
 
 def claim_number(con: duckdb.DuckDBPyConnection, taken: Iterable[int]) -> int:

@@ -8,6 +8,7 @@ from functools import wraps
 from secrets import SystemRandom
 from typing import ParamSpec, TypeVar
 
+from sqlanon.engine.instances import in_turn
 from sqlanon.engine.session import is_in_transaction, unwrap
 from sqlanon.errors import ConflictError
 
@@ -36,7 +37,8 @@ def until_free(work: Callable[[], T], is_busy: Callable[[Exception], bool], seco
 
 
 def patient(work: Callable[P, T]) -> Callable[P, T]:
-    """A function whose first argument is a connection, waiting its turn: a conflict with another makes it start again.
+    """A function whose first argument is a connection, waiting its turn: threads of this process come one after the
+    other, and a conflict with another process or function makes it start again.
 
     Not inside a transaction of the caller's, which the conflict has aborted.
     """
@@ -46,7 +48,8 @@ def patient(work: Callable[P, T]) -> Callable[P, T]:
         con = args[0] if args else options["con"]
         if is_in_transaction(unwrap(con)):
             return work(*args, **options)
-        return until_free(lambda: work(*args, **options), lambda problem: isinstance(problem, ConflictError))
+        with in_turn(unwrap(con), PATIENCE):
+            return until_free(lambda: work(*args, **options), lambda problem: isinstance(problem, ConflictError))
 
     return waits
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -142,6 +142,14 @@ class Covering:
         fewer.of_people = {column: values[people] for column, values in self.of_people.items()}
         return fewer
 
+    def renamed(self, names: Mapping[str, str]) -> Covering:
+        """The same release with other names of kept columns."""
+        other = copy.copy(self)
+        other.of_rows = {names.get(column, column): values for column, values in self.of_rows.items()}
+        other.of_people = {names.get(column, column): values for column, values in self.of_people.items()}
+        other.sensitive = [names.get(column, column) for column in self.sensitive]
+        return other
+
     @cached_property
     def tuples(self) -> tuple[Codes, Codes]:
         """The distinct tuples of ranks, and which of them each person has."""
@@ -221,6 +229,22 @@ def together(columns: Sequence[Any], length: int) -> Any:
     for column in columns:
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + np.asarray(column, dtype=np.uint64)
     return mixed
+
+
+def aligned(coverings: Sequence[Covering]) -> list[Covering]:
+    """The releases of the same people with kept columns under one name where everybody has the same values in them: a
+    view or a copy may call them otherwise."""
+    values_of: dict[str, Any] = {}
+    found = []
+    for view in coverings:
+        names: dict[str, str] = {}
+        for column, values in view.of_people.items():
+            if column not in values_of:
+                same = (name for name, others in values_of.items() if np.array_equal(values, others))
+                names[column] = next((name for name in same if name not in view.of_people), column)
+            values_of.setdefault(names.get(column, column), values)
+        found.append(view.renamed(names))
+    return found
 
 
 def left_of(coverings: Sequence[Covering], columns: Sequence[str]) -> Floats:

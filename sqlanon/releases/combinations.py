@@ -27,7 +27,7 @@ from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
-from sqlanon.privacy.covering import Covering, Printed, left_of, together
+from sqlanon.privacy.covering import Covering, Printed, aligned, left_of, together
 from sqlanon.releases.others import Kin, Other, place_of
 from sqlanon.releases.versions import versions_together
 from sqlanon.sqltext import answer_sql, fold
@@ -66,6 +66,8 @@ class Audit:
 
     source: str
     combinations: tuple[Combination, ...]
+    apart: tuple[str, ...] = ()
+    """The other stored releases, which were not taken for releases of the same people."""
 
     @property
     def holds(self) -> bool:
@@ -79,7 +81,18 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"source": self.source, "holds": self.holds, "combinations": [asdict(c) for c in self.combinations]}
+        listed = [asdict(found) for found in self.combinations]
+        return {"source": self.source, "holds": self.holds, "combinations": listed, "apart": list(self.apart)}
+
+    @property
+    def unmatched(self) -> str | None:
+        """In words, what was not compared; None if everything was."""
+        if not self.apart:
+            return None
+        return (
+            f"not taken for releases of the same people: {', '.join(self.apart)}. They read other tables, and a copy "
+            "is recognized by columns of the same names. Where columns were renamed, audit a view that has both names"
+        )
 
     def sql(self) -> str:
         """A query that answers with a row per combination."""
@@ -123,7 +136,8 @@ def audit(
         resolve(raw, source, hint)
         catalog = Catalog.of(raw)
         with snapshot(raw, source) as people:
-            others = list(Kin(catalog, source, people).releases())
+            kin = Kin(catalog, source, people)
+            others, apart = list(kin.releases()), tuple(kin.strangers())
             asked = {other.called: other.policy.k for other in others}
             coverings = {other.called: other.seen(catalog, people) for other in others}
             for file, quasi in (files or {}).items():
@@ -135,7 +149,8 @@ def audit(
                 for other in others
                 if other.stored is not None and (found := _versions(catalog, other.stored)) is not None
             )
-            audited = Audit(source, (*own, *(combined(names, coverings, asked) for names in _sets(coverings))))
+            every = (*own, *(combined(names, coverings, asked) for names in _sets(coverings)))
+            audited = Audit(source, every, apart)
     if strict and not (audited.holds and audited.is_tried):
         failed = [one for one in audited.combinations if one.verdict != "holds"]
         listed = "; ".join(f"{' + '.join(one.releases)}: {one.verdict}" for one in failed)
@@ -300,7 +315,7 @@ def _sampled(found: dict[str, Covering | str]) -> dict[str, Covering | str]:
 def combined(names: tuple[str, ...], found: dict[str, Covering | str], asked: dict[str, int]) -> Combination:
     """Some releases put together, as each is seen or why it cannot be, with the k that each promises."""
     k = min(asked[name] for name in names)
-    coverings = [view for name in names if isinstance(view := found[name], Covering)]
+    coverings = aligned([view for name in names if isinstance(view := found[name], Covering)])
     notes = [f"'{name}': {problem}" for name in names if isinstance(problem := found[name], str)]
     if notes:
         return Combination(names, k, None, 0, 0, {}, "not tried", "; ".join(notes))
@@ -309,6 +324,7 @@ def combined(names: tuple[str, ...], found: dict[str, Covering | str], asked: di
     common = [column for column in coverings[0].of_rows if all(column in view.of_rows for view in coverings)]
     rows = left_of(coverings, common).sum(axis=1)
     is_in_all = rows > 0.5
+    note = _missing(int(np.count_nonzero(~is_in_all)))
     rows = np.rint(rows[is_in_all]).astype(np.int64)
     values = {
         column: int(
@@ -319,7 +335,16 @@ def combined(names: tuple[str, ...], found: dict[str, Covering | str], asked: di
     }
     below = int(np.count_nonzero(rows < k))
     verdict = "BROKEN" if below else "holds"
-    return Combination(names, k, int(rows.min()) if len(rows) else None, len(rows), below, values, verdict)
+    return Combination(names, k, int(rows.min()) if len(rows) else None, len(rows), below, values, verdict, note)
+
+
+def _missing(people: int) -> str | None:
+    """What is said of people of the source whom no rows with the same values cover in all releases."""
+    if not people:
+        return None
+    has, are = ("person has", "is") if people == 1 else ("people have", "are")
+    why = "no row with the same values in all of them (blank, left out or changed)"
+    return f"{people:,} {has} {why} and {are} not counted"
 
 
 def _counted(names: tuple[str, ...], coverings: Sequence[Covering], k: int) -> Combination:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.history import Gone, published_before
-from sqlanon.catalog.people import People, chosen_columns, look_at, remembered, salt_of
+from sqlanon.catalog.people import COLUMNS, People, chosen_columns, look_at, remembered, salt_of
 from sqlanon.catalog.releases import Stored, stored_releases
 from sqlanon.engine.frames import FRAME
 from sqlanon.engine.names import base_tables, resolve
@@ -65,6 +65,14 @@ class Kin:
             if self._reads_the_same(gone.source) or self._is_recognized(gone.id, gone.source):
                 yield _gone(self.catalog, gone)
 
+    def strangers(self) -> list[str]:
+        """The stored releases that are not taken for releases of these people."""
+        return [
+            stored.name
+            for stored in stored_releases(self.catalog)
+            if not self._reads_the_same(stored.source) and not self._is_recognized(stored.name, stored.source)
+        ]
+
     def shared(self, other: str) -> Source:
         """The people of both sources: the only table that both read, if there is one, or else these."""
         tables = self._tables | tables_of(self.catalog, other)
@@ -96,9 +104,11 @@ class Kin:
         common = tuple(known[fold(column)] for column in theirs.columns if fold(column) in known)
         if not common:
             return False
-        if common not in self._seen:
-            self._seen[common] = look_at(self.catalog, self.people, common, self._salt)
-        return are_the_same(theirs, self._seen[common])
+        every = self.people.columns
+        looked = tuple(every) if len(every) <= COLUMNS else common  # once for all releases, unless there are very many
+        if looked not in self._seen:
+            self._seen[looked] = look_at(self.catalog, self.people, looked, self._salt, is_counted=False)
+        return are_the_same(theirs, self._seen[looked])
 
     def _read_again(self, source: str) -> People | None:
         """The people of a release that was made before samples were kept, if its source is still there."""

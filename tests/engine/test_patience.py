@@ -150,7 +150,7 @@ def test_a_blank_is_not_a_name_for_a_release() -> None:
     assert split_name("a. .b") is None
     with sqlanon.connect() as con:
         con.execute(PEOPLE)
-        for name in (" ", "\t", "main. "):
+        for name in (" ", "\t", "main. ", "\x00", "a\nb"):
             with pytest.raises(CatalogError, match="is not a name for a release"):
                 sqlanon.anonymize(con, "people", ["age"], 5, name=name)
 

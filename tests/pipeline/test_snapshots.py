@@ -83,8 +83,8 @@ def database() -> duckdb.DuckDBPyConnection:
 
 def planned(con: duckdb.DuckDBPyConnection, policy: dict[str, Any]) -> str:
     """The query of a policy, with a word in the place of the database's number, by which its key is found."""
-    plan = plan_release(con, "people", Policy.of(policy))
-    return re.sub(r"sqlanon_pseudonym\('[^']*'", "sqlanon_pseudonym('<key>'", plan.sql) + "\n"
+    sql = plan_release(con, "people", Policy.of(policy))
+    return re.sub(r"sqlanon_pseudonym\('[^']*'", "sqlanon_pseudonym('<key>'", sql) + "\n"
 
 
 @pytest.fixture(scope="module")

@@ -89,6 +89,6 @@ def test_a_copy_of_a_table_larger_than_what_is_looked_at_is_recognized(
     patients.execute("create table copied as from patients")
     patients.execute(PATIENTS.format("strangers", 40_000))
     monkeypatch.setattr(kept, "SAMPLE", 400)
-    monkeypatch.setattr(kept.look_at, "__defaults__", (4000,))
+    monkeypatch.setattr(kept.look_at, "__defaults__", (4000, True))
     assert recognized(patients, "patients", "copied")
     assert not recognized(patients, "patients", "strangers")

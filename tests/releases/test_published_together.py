@@ -10,6 +10,7 @@ import pytest
 from reading import rows
 
 import sqlanon
+from sqlanon.cli.main import main
 from sqlanon.errors import BrokenPromiseError
 
 Con = duckdb.DuckDBPyConnection
@@ -75,3 +76,27 @@ def test_publishing_without_the_source_says_that_nothing_could_be_tried(
         sqlanon.open_release(con, "by_zip").publish(tmp_path / "by_zip.csv", strict=True)
     sqlanon.open_release(con, "by_zip").publish(tmp_path / "by_zip.csv")
     assert "cannot be tried together with what was published before" in caplog.text
+
+
+def test_an_audit_names_what_it_does_not_take_for_the_same_people_and_a_view_with_both_names_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "people.duckdb"
+    with sqlanon.connect(file) as con:
+        illness = "'illness ' || r // 12 || r % 6 // 2"
+        con.execute(
+            f"create table people as select r // 6 as age, r % 6 as zip, {illness} as illness from range(36) t(r)"
+        )
+        con.execute("create table leute as select age as alter, zip as plz, illness as krankheit from people")
+        options = {"k": 3, "method": "mondrian"}
+        sqlanon.anonymize(con, "people", ["age"], sensitive=["illness"], name="by_age", **options)
+        sqlanon.anonymize(con, "leute", ["plz"], sensitive=["krankheit"], name="nach_plz", **options)
+        assert sqlanon.audit(con, "people").apart == ("nach_plz",)
+        assert sqlanon.audit(con, "people").combinations == ()
+    assert main(["audit", "people", "--db", str(file)]) == 0
+    assert "not taken for releases of the same people: nach_plz." in capsys.readouterr().out
+    with sqlanon.connect(file) as con:
+        con.execute("create view both_names as select *, alter as age, plz as zip, krankheit as illness from leute")
+        found = sqlanon.audit(con, "both_names")
+        assert found.apart == ()
+        assert found.combinations[0].is_broken

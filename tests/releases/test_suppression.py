@@ -165,3 +165,23 @@ def test_nothing_that_is_released_tells_the_age_of_somebody_who_was_left_out(
             seen = sorted(made.relation().fetchall())
             worlds.append((seen, release_dict(made), about, told, made.explain().as_dict()))
     assert worlds[0] == worlds[1]
+
+
+@pytest.mark.parametrize("far", [95.5, 950.5, 950000.5])
+def test_one_query_tells_nothing_of_the_values_of_rows_that_are_left_out(con: Con, far: float) -> None:
+    for table, last in (("one", 95.5), ("other", far)):
+        con.execute(
+            f"create table {table} as select 30 + r / 10.0 as age, (r % 3)::varchar as diagnosis from range(20) t(r) "
+            f"union all select {last}, 'gout'"
+        )
+    options = f"{GONE}, method := 'mondrian'"
+    found = labels(con, "other", options)
+    assert sum(found.values()) == 20
+    assert found == labels(con, "one", options)  # with the domain of all rows, a cell would be as wide as they are apart
+    made = sqlanon.anonymize(con, "other", **ONE, max_suppression=0.2, method="mondrian")
+    assert found == dict(con.execute(f"select age, count(*) from {made.table} group by 1").fetchall())
+
+
+def test_one_query_with_suppression_is_made_once_where_nothing_is_left_out(con: Con) -> None:
+    con.execute("create table near as select 30 + r % 4 as age, 'flu' as diagnosis from range(40) t(r)")
+    assert labels(con, "near", f"{GONE}, method := 'mondrian'") == {str(age): 10 for age in range(30, 34)}

@@ -37,4 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
             print("BROKEN" if not found.holds else "holds" if found.is_tried else "holds as far as it was tried")
             if not found.holds:
                 print(NEXT)
+            if found.unmatched is not None:
+                print(found.unmatched)
     return 0 if found.holds and (found.is_tried or not arguments.strict) else 1

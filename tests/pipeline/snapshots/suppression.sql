@@ -1,7 +1,11 @@
+with sqlanon_placed as materialized (
+select *, row_number() over () as sqlanon_place from "memory"."main"."people"
+),
+sqlanon_drawn as materialized (
 with source as materialized (
 select
-    "age" as q1, "sex" collate "binary" as q2
-from "memory"."main"."people"
+    "age" as q1, "sex" collate "binary" as q2, "sqlanon_place" as c1
+from sqlanon_placed
 ),
 tuples as materialized (
 -- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
@@ -216,6 +220,249 @@ released as materialized (
 -- A row is a row of the release: released labels and the columns that are kept.
 -- Reads: assigned, printed.
 select printed.p1_label as "age",
+    printed.p2_label as "sex",
+    assigned.c1 as "sqlanon_place"
+from assigned
+join printed on printed.group_id = assigned.group_id
+),
+proof as materialized (
+-- One row: the size of the smallest class and how many there are, counted on the released values and nothing else.
+select min(rows) as smallest, count(*) as classes, sum(rows) as rows
+from (
+    select count(*) as rows
+    from released
+    group by "age", "sex"
+)
+)
+-- A row is a row of the release, in random order; an error instead if what is released breaks a promise.
+-- Reads: proof, released.
+select released."age", decode(encode(released."sex")) as "sex", released."sqlanon_place"
+from released, proof
+where case
+    when proof.smallest < 5 then error('sqlanon: Broken promise: A released class has only ' || proof.smallest || ' rows, k is 5: nothing is released.')
+    else true
+end
+order by sqlanon_shuffle(proof.smallest)
+),
+sqlanon_again as materialized (
+with source as materialized (
+select
+    "age" as q1, "sex" collate "binary" as q2
+from (select * exclude (sqlanon_place) from sqlanon_placed where sqlanon_place in (select sqlanon_place from sqlanon_drawn))
+),
+tuples as materialized (
+-- A row is one distinct combination of quasi-identifier values (and of sensitive values, where the core must see them)
+-- and how many rows of the source hold it; 0 where only rows that are not to be released do.
+-- Reads: source.
+select
+    q1, q2,
+    count(*) as rows
+from source
+group by all
+),
+domain_1 as materialized (
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
+-- Reads: tuples.
+select
+    value,
+    row_number() over (order by value nulls last) - 1 as rank,
+    cast(value as double) as place,
+    coalesce(try(cast(cast(value as HUGEINT) - cast(origin as HUGEINT) as double)), cast(value as double) - cast(origin as double)) as distance,
+    cast(value as varchar) as label
+from (
+    select value, min(value) over () as origin
+    from (select distinct q1 as value from tuples)
+)
+),
+nodes_1 as materialized (
+-- A row is one value, as a leaf that stands alone: ranges of such an attribute are released by their two ends.
+select 1 as attribute, rank as lo, rank as hi, 0 as level, label, distance as place
+from domain_1
+),
+domain_2 as materialized (
+-- A row is one value of the column with its rank in order, its place on the number line and its distance from the
+-- smallest value, which is exact where the place is not. NULL comes last.
+-- Reads: tuples.
+select
+    value,
+    row_number() over (order by value nulls last) - 1 as rank,
+    cast(null as double) as place,
+    cast(null as double) as distance,
+    cast(value as varchar) as label
+from (
+    select value, min(value) over () as origin
+    from (select distinct q2 as value from tuples)
+)
+),
+nodes_2 as materialized (
+-- A row is a node of the tree over this column's values: leaves in value order, then each level, then the top.
+-- NULL is a leaf directly under the top.
+with levels as (
+    -- No level between the values and the top.
+select cast(null as bigint) as rank, cast(null as integer) as level, cast(null as varchar) as label
+where false
+),
+top as (
+    select coalesce(max(level), 0) + 1 as level
+    from levels
+)
+select
+    2 as attribute,
+    rank as lo,
+    rank as hi,
+    case when value is null then top.level - 1 else 0 end as level,
+    label,
+    cast(null as double) as place
+from domain_2, top
+union all
+select 2, min(rank), max(rank), level, label, null
+from levels
+group by level, label
+union all
+select 2, 0, (select max(rank) from domain_2), top.level, '*', null
+from top
+),
+nodes as materialized (
+select * from nodes_1
+union all
+select * from nodes_2
+),
+encoded as materialized (
+-- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
+-- numbered by them, so that neither the order of the rows nor the number of threads matters.
+-- Reads: tuples.
+select
+    row_number() over (order by domain_1.rank, domain_2.rank) - 1 as tuple,
+    tuples.*,
+    domain_1.rank as r1, domain_2.rank as r2
+from tuples
+left join domain_1 on domain_1.value is not distinct from tuples.q1
+left join domain_2 on domain_2.value is not distinct from tuples.q2
+where true
+),
+guard as (
+select * from (
+-- One row: what is wrong with the data, in words, or NULL. Counts only, no values.
+-- Reads: encoded, source.
+select case
+    when rows = 0 then 'The source has no rows.'
+    when counted < 5 then 'k is 5, but the source has only ' || format('{:,}', counted::bigint) || if(counted = 1, ' row', ' rows')
+        || ': ask for a smaller k.'
+    else case
+        when q1_0 = 0 then 'Column ''age'' has only NULLs. Leave it out of quasi.'
+        when q2_0 = 0 then 'Column ''sex'' has only NULLs. Leave it out of quasi.'
+    end
+end as message
+from (
+    select coalesce(sum(rows), 0) as rows, coalesce(sum(rows), 0) as counted, count(q1) as q1_0, count(q2) as q2_0
+    from encoded
+), (
+    select count(*) as total
+    from source
+)
+) where not (select count(*) from sqlanon_drawn) = (select count(*) from sqlanon_placed)
+),
+clustered as materialized (
+-- One row: the core's answer. It sees distinct tuples of ranks with their counts, the hierarchies, and nothing else.
+-- Reads: encoded, guard, nodes.
+select sqlanon_cluster(
+    '{"k": 5, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": 7, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": null, "refine": true, "forming": "free", "block_size": 1000, "run": null}',
+    (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
+    (
+        select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1, r2], codes := cast([] as bigint[])))
+        from encoded
+    )
+) as answer
+from guard
+where case when message is null then true else error('sqlanon: ' || message) end
+),
+deals as materialized (
+-- A row is one tuple in one group: this many of its rows, from the `first`, counted from 1. `is_shared` says that other
+-- rows of the tuple are in other groups.
+-- Reads: clustered.
+select entry.tuple, entry.group_id, entry.rows, entry.first, count(*) over (partition by entry.tuple) > 1 as is_shared
+from (
+    select unnest(answer.deals) as entry
+    from clustered
+    where case when answer.error is null then true else error('sqlanon: ' || answer.error) end
+)
+),
+assigned as (
+-- A row is a row of the source with its group. The rows of a tuple that several groups share are dealt out at random, by
+-- a source that no seed drives: in an order that depends on a value, the groups would tell who has it.
+-- Reads: deals, encoded, source.
+select source.*, deals.group_id
+from source
+join encoded on source.q1 is not distinct from encoded.q1 and source.q2 is not distinct from encoded.q2
+join deals on deals.tuple = encoded.tuple and not deals.is_shared
+union all
+select dealt.* exclude (tuple, turn), deals.group_id
+from (
+    select * exclude (chance), row_number() over (partition by tuple order by chance) as turn
+    from (
+        select source.*, encoded.tuple, sqlanon_shuffle(encoded.tuple) as chance
+        from source
+        join encoded on source.q1 is not distinct from encoded.q1 and source.q2 is not distinct from encoded.q2
+        where encoded.tuple in (select tuple from deals where is_shared)
+    )
+) as dealt
+asof join deals on deals.tuple = dealt.tuple and dealt.turn >= deals.first
+),
+ranges as materialized (
+-- A row is one group with the smallest and largest rank of each attribute that it prints. Suppressed rows form no group.
+-- Reads: clustered.
+select entry.group_id as group_id, entry.lo[1] as lo1, entry.hi[1] as hi1, entry.lo[2] as lo2, entry.hi[2] as hi2
+from (
+    select unnest(answer.ranges) as entry
+    from clustered
+)
+),
+labels_1 as materialized (
+-- A row is one range of ranks and its text: the value itself, its two ends, or * when it spans NULL and values.
+-- Reads: ranges.
+select
+    spans.lo,
+    spans.hi,
+    case
+        when spans.lo = spans.hi then first.label
+        when last.value is null then '*'
+        else '[' || first.label || '-' || last.label || ']'
+    end as label,
+    case when last.value is not null then first.value end as smallest,
+    last.value as largest
+from (select distinct lo1 as lo, hi1 as hi from ranges) as spans
+join domain_1 as first on first.rank = spans.lo
+join domain_1 as last on last.rank = spans.hi
+),
+labels_2 as materialized (
+-- A row is one range of ranks and the label of the smallest node that covers it: of nodes as wide, the lowest.
+-- Reads: ranges.
+select
+    spans.lo,
+    spans.hi,
+    arg_min(
+        struct_pack(label := nodes.label),
+        struct_pack(width := nodes.hi - nodes.lo, level := nodes.level)
+    ).label as label
+from (select distinct lo2 as lo, hi2 as hi from ranges) as spans
+join nodes_2 as nodes on nodes.lo <= spans.lo and nodes.hi >= spans.hi
+group by spans.lo, spans.hi
+),
+printed as (
+-- A row is one group and what is released for each of its attributes; suppressed rows have * everywhere.
+-- Reads: ranges.
+select ranges.group_id, labels_1.label as p1_label, labels_2.label as p2_label
+from ranges
+join labels_1 on labels_1.lo = ranges.lo1 and labels_1.hi = ranges.hi1
+join labels_2 on labels_2.lo = ranges.lo2 and labels_2.hi = ranges.hi2
+union all
+select -1, '*', '*'
+),
+released as materialized (
+-- A row is a row of the release: released labels and the columns that are kept.
+-- Reads: assigned, printed.
+select printed.p1_label as "age",
     printed.p2_label as "sex"
 from assigned
 join printed on printed.group_id = assigned.group_id
@@ -238,3 +485,10 @@ where case
     else true
 end
 order by sqlanon_shuffle(proof.smallest)
+)
+from (
+select "age", "sex" from sqlanon_drawn where (select count(*) from sqlanon_drawn) = (select count(*) from sqlanon_placed)
+union all
+select "age", "sex" from sqlanon_again
+)
+order by sqlanon_shuffle(1)
