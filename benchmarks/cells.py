@@ -178,7 +178,7 @@ def _shown(value: Any, width: int, digits: int | None) -> str:
 
 def setting() -> str:
     """When, with what and where: the command, the versions, the machine and how busy it was."""
-    files = ("--write", "--data", "--db")
+    files = ("--write", "--data", "--db", "--before")
     skipped = {place + step for place, word in enumerate(sys.argv) for step in (0, 1) if word in files}
     words = [word for place, word in enumerate(sys.argv[1:], 1) if place not in skipped]
     command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *words])

@@ -1,6 +1,6 @@
 """Peak memory on tables of continuous columns, where every value is different.
 
-    python benchmarks/continuous.py [--rows 1000 8000 20000] [--columns 6 12] [--methods auto mondrian]
+    python benchmarks/continuous.py [--rows 1000 8000 20000] [--columns 6 12] [--methods auto mondrian] [--write FILE]
 
 Each cell runs in a process of its own. The aim is 400 MiB + 0.5 KiB for each value; `ratio` is the peak by the table's
 own size, 8 bytes a value.
@@ -8,46 +8,43 @@ own size, 8 bytes a value.
 
 from __future__ import annotations
 
-import argparse
-import resource
-import subprocess
-import sys
-import time
+from cells import CELL, Cell, Table, clocked, parser, run, setting, write
 
-
-def cell(rows: int, columns: int, method: str) -> str:
-    """Make the table, anonymize it, and say what it took."""
-    import sqlanon
-
-    names = [f"q{number}" for number in range(columns)]
-    values = ", ".join(f"(hash(r * 1000 + {j}) % 10000000) / 1000.0 as {name}" for j, name in enumerate(names))
-    with sqlanon.connect() as con:
-        con.execute(f"create table t as select {values} from range({rows}) t(r)").fetchall()
-        started = time.process_time()
-        loss = sqlanon.anonymize(con, "t", names, 5, method=method, name="public").metrics()["gcp"]
-        seconds = time.process_time() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    aim = 400 + rows * columns / 2048
-    ratio = peak * 2**20 / (8 * rows * columns)
-    return f"| {rows:,} | {columns} | {method} | {peak:.0f} | {aim:.0f} | {ratio:.0f} | {seconds:.1f} | {loss:.3f} |"
+import sqlanon
 
 
 def main() -> None:
-    """Every cell in a process of its own."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1000, 8000, 20_000, 200_000])
-    parser.add_argument("--columns", type=int, nargs="+", default=[6, 12])
-    parser.add_argument("--methods", nargs="+", default=["auto", "mondrian", "hilbert"])
-    parser.add_argument("--cell", action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    cells = [(rows, columns, method) for rows in asked.rows for columns in asked.columns for method in asked.methods]
-    if asked.cell:
-        print(cell(*cells[0]))
-        return
-    print("| rows | columns | method | peak MiB | aim MiB | ratio | CPU s | GCP |\n" + "| --- " * 8 + "|")
-    for rows, columns, method in cells:
-        sizes = ["--rows", str(rows), "--columns", str(columns), "--methods", method]
-        subprocess.run([sys.executable, __file__, "--cell", *sizes], check=False)
+    """Print the table."""
+    options = parser(__doc__)
+    options.add_argument("--rows", type=int, nargs="+", default=[1000, 8000, 20_000])
+    options.add_argument("--columns", type=int, nargs="+", default=[6, 12])
+    options.add_argument("--methods", nargs="+", default=["auto", "mondrian", "hilbert"])
+    asked = options.parse_args()
+    made = setting()
+    table = Table(
+        {"rows": (7, 0), "columns": (7, 0), "method": (8, None), **CELL, "aim MiB": (7, 0), "ratio": (5, 0)}
+        | {"GCP": (6, 3)}
+    )
+    for rows in asked.rows:
+        for columns in asked.columns:
+            for method in asked.methods:
+                asking = {"rows": rows, "columns": columns, "method": method}
+                table.add(asking | run("continuous", "cell", asked.timeout, **asking))
+    if asked.write:
+        write(asked.write, "continuous", made, "\n".join(table.lines))
+
+
+def cell(rows: int, columns: int, method: str) -> Cell:
+    """Make the table, anonymize it, and say what it took."""
+    names = [f"q{number}" for number in range(columns)]
+    values = ", ".join(f"(hash(r * 1000 + {j}) % 10000000) / 1000.0 as {name}" for j, name in enumerate(names))
+    found: Cell = {}
+    with sqlanon.connect() as con:
+        con.execute(f"create table t as select {values} from range({rows}) t(r)").fetchall()
+        with clocked(found):
+            loss = sqlanon.anonymize(con, "t", names, 5, method=method, name="public").metrics()["gcp"]
+    own = 8 * rows * columns / 2**20
+    return found | {"aim MiB": 400 + rows * columns / 2048, "ratio": found["MiB"] / own, "GCP": loss}
 
 
 if __name__ == "__main__":

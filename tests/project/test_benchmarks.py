@@ -8,21 +8,41 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = ("checks", "continuous", "frontier", "linked", "quality", "repeated", "reproduce", "scale", "speed", "studio")
+SCRIPTS = [
+    "checks",
+    "comparison",
+    "continuous",
+    "frontier",
+    "linked",
+    "models",
+    "optimum",
+    "quality",
+    "repeated",
+    "reproduce",
+    "scale",
+    "shapes",
+    "spark",
+    "speed",
+    "studio",
+]
 SMALL = {
     "checks": ["--rows", "2000", "--pycanon-rows", "500", "--repeat", "1"],
+    "continuous": ["--rows", "100", "--columns", "2", "--methods", "mondrian"],
     "frontier": ["--k", "5", "10", "--only", "bound", "mondrian"],
     "linked": ["--people", "60", "--k", "5", "--prices", "1", "--effort", "fast"],
     "quality": ["--k", "10", "--columns", "6", "--efforts", "fast", "--suppression", "50"],
     "scale": ["growth", "--rows", "400", "800", "--methods", "kacpc"],
+    "shapes": ["--shapes", "iris", "--efforts", "fast"],
     "speed": ["--k", "10", "--columns", "6", "--methods", "kacpc", "--repeat", "1"],
 }
 SHOWN = {
     "checks": "k_anonymity",
+    "continuous": "| mondrian",
     "frontier": "| mondrian | ",
     "linked": "linked, row_price 1",
     "quality": "auto, fast",
     "scale": "to the power of",
+    "shapes": "| iris ",
     "speed": "kacpc",
 }
 

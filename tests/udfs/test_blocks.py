@@ -195,6 +195,22 @@ def test_memory_bounds_how_many_blocks_run_at_once_and_not_what_they_are(monkeyp
     assert blocks.default_workers(10_000_000, 8) == 1
 
 
+@pytest.mark.parametrize("method", ["auto", "sequential", "mondrian"])
+def test_blocks_of_the_default_size_are_the_same_on_any_machine(method, monkeypatch):
+    monkeypatch.setitem(METHODS, method, replace(METHODS[method], block_size=60))
+    asked = Request(3, ("numbers", "numbers"), (1.0, 1.0), method, METHODS[method].check({}), seed=1)
+    found, workers = [], []
+    for cores, pages in ((2, 2**18), (64, 2**28), (1, 2**12)):  # of 1 GiB, 1 TiB and 16 MiB
+        monkeypatch.setattr(blocks.os, "cpu_count", lambda cores=cores: cores)
+        sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": pages}
+        monkeypatch.setattr(blocks.os, "sysconf", sizes.__getitem__)
+        workers.append(blocks.default_workers(60, 2))
+        groups = solve(asked, skewed(1000), quiet)
+        found.append((groups.tuple.tolist(), groups.group.tolist(), groups.rows.tolist()))
+    assert workers == [2, 64, 1]
+    assert found[0] == found[1] == found[2]
+
+
 @some
 @given(problem=st.builds(random_problem, generators), size=st.integers(1, 12))
 def test_a_rule_places_tuples_that_it_was_not_made_from(problem, size):

@@ -3,10 +3,10 @@
 Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010: Algorithm 1 of
 section 6.3 and, where l is required, Algorithms 2 and 3 of section 7. The measures are in costs.py.
 
-Time O(E n d / k) for each pass and memory O(V n / k) for n rows in E distinct tuples with d attributes and V ranks in
-all, times the number of sensitive values where the cost looks at them. Good at low loss, by whatever measure is asked
-for, and at keeping l as it goes: on Adult with k = 10 and l = 1.2 for salary-class GCP is 0.30, and 0.52 where the
-groups for k alone are repaired.
+Time O(E n d / k) for each pass, of which most is left out (loops/sweep.py says how), and memory O(n d) for n rows in E
+distinct tuples with d attributes; if the cost looks at sensitive values, times their number. Good at low loss, by
+whatever measure is asked for, and at keeping l as it goes: on Adult with k = 10 and l = 1.2 for salary-class GCP is
+0.30, and 0.52 where the groups for k alone are repaired.
 
 Decided where the paper is silent or misprinted:
 - In equation (22) the last two terms are subtracted together. A row moves when Δ < -1e-12, to the first of the best
@@ -31,17 +31,20 @@ Decided where the paper is silent or misprinted:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sqlanon.udfs.legality import check_legal
-from sqlanon.udfs.loops.moves import EPSILON, PAUSE, Clusters, Mates, Members, Table, Tell
 from sqlanon.udfs.method import Method, Parameter, Progress
-from sqlanon.udfs.problem import Groups, Problem
+from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.space.costs import COSTS
 
+if TYPE_CHECKING:
+    from sqlanon.udfs.loops.moves import Table, Tell
+
 PARTS = 100
+PAUSE = 256
 GAIN = 1e-4
 
 
@@ -61,14 +64,16 @@ def cluster(
     ending: str = "better",
 ) -> Groups:
     """Algorithm 2, which is Algorithm 1 where no l is required; the best of several restarts."""
+    from sqlanon.udfs.loops.moves import Table  # when needed: numba alone takes a quarter of a second
+
     problem.need_rows(k)
     table = Table(problem, cost, mi_weight)
     if table.is_diverse:
         check_legal(problem)
-    best: tuple[float, list[Members], dict[str, Any]] | None = None
+    best: tuple[float, list[Ints], dict[str, Any]] | None = None
     for turn in range(restarts):
         tell = _teller(progress, 2 * passes * turn, 2 * passes * restarts)
-        members, report = _first_clusters(table, max(2, int(first_share * k + EPSILON)), rng, start)
+        members, report = _first_clusters(table, max(2, int(first_share * k + 1e-12)), rng, start)
         if len(members) > 1:
             members, ran, moves = _improve(table, members, passes, omega * k, 0, rng, tell)
             report |= {"passes": ran, "moves": moves, "clusters": len(members)}
@@ -77,26 +82,24 @@ def cluster(
             if ending == "better":
                 members, ran, moves = _improve(table, members, passes, 2 * k - 1, k, rng, tell)
                 report |= {"ending_passes": ran, "ending_moves": moves}
-        loss = table.loss(members)
+        loss = table.clusters(members).loss
         if best is None or loss < best[0]:
             best = loss, members, report | {"cost": cost, "loss": loss}
     progress(2 * passes * restarts * PARTS, 2 * passes * restarts * PARTS)
     assert best is not None
     _, members, report = best
-    entries = [(t, group, rows) for group, held in enumerate(members) for t, rows in held.items()]
-    tuples, groups, copies = zip(*entries, strict=True)
-    return Groups.collect(tuples, groups, copies, report)
+    tuples = table.tuple[np.concatenate(members)]
+    groups = np.repeat(np.arange(len(members)), [len(held) for held in members])
+    return Groups.collect(tuples, groups, np.ones_like(tuples), report)
 
 
 def _teller(progress: Progress, before: int, total: int) -> Tell:
     return lambda made, **facts: progress(int((before + made) * PARTS), total * PARTS, **facts)
 
 
-def _first_clusters(
-    table: Table, k0: int, rng: np.random.Generator, start: str
-) -> tuple[list[Members], dict[str, Any]]:
+def _first_clusters(table: Table, k0: int, rng: np.random.Generator, start: str) -> tuple[list[Ints], dict[str, Any]]:
     """Steps 1 to 3 of Algorithm 2: clusters of about k0 rows at random, l-diverse, or one of all rows."""
-    everything = dict(enumerate(table.problem.counts.tolist()))
+    everything = np.arange(table.problem.rows)
     parts = max(1, table.problem.rows // k0)
     members = table.split(everything, parts, rng)
     if not table.is_diverse:
@@ -110,59 +113,61 @@ def _first_clusters(
 
 def _improve(
     table: Table,
-    members: list[Members],
+    members: list[Ints],
     passes: int,
     limit: float,
     floor: int,
     rng: np.random.Generator,
     tell: Tell,
-) -> tuple[list[Members], int, int]:
+) -> tuple[list[Ints], int, int]:
     """Steps 4 to 15 of Algorithm 2: the best clustering seen, how many passes were made and how many rows moved.
 
     Clusters of more than `limit` rows are split, and none falls below `floor` rows.
     """
-    best, best_loss, last, moves = members, table.loss(members) if floor else np.inf, table.loss(members), 0
-    order: list[int] = rng.permutation(len(table.ranks)).tolist()
+    clusters, moves = table.clusters(members), 0
+    last = clusters.loss
+    best, best_loss = members, last if floor else np.inf
+    turn = np.argsort(rng.permutation(len(table.problem.counts)))[table.tuple]
     for number in range(passes):
-        clusters = Clusters(table, members)
-        visits = [(t, dict(clusters.homes[t])) for t in order]
+        place = clusters.state.place
+        line = np.lexsort((place, turn))  # tuple by tuple, cluster by cluster
+        end = np.flatnonzero(np.diff(turn[line], append=-1) | np.diff(place[line], append=-1)) + 1
+        end = np.repeat(end, np.diff(end, prepend=0))
         if number == 0 and not floor:
-            rows = [(t, {c: 1}) for t, homes in visits for c, copies in sorted(homes.items()) for _ in range(copies)]
-            visits = [rows[row] for row in rng.permutation(len(rows))]
-        clusters.sweep(visits, floor, number, tell)
-        members = _split_large(table, [held for held in clusters.members if held], limit, floor, rng)
-        moves += clusters.moves
-        loss = table.loss(members)
+            line, end = line[rng.permutation(len(line))], np.arange(1, len(line) + 1)
+        moved = clusters.sweep(line, end, floor, number, tell)
+        members = _split_large(table, clusters.members(), limit, floor, rng)
+        clusters = clusters.followed(members)
+        moves += moved
+        loss = clusters.loss
         tell(number + 1, passes=number + 1, moves=moves, loss=loss)
         if loss < best_loss:
             best, best_loss = members, loss
-        if not clusters.moves or last - loss < GAIN * abs(last):
+        if not moved or last - loss < GAIN * abs(last):
             break
         last = loss
     return best, number + 1, moves
 
 
-def _split_large(
-    table: Table, members: list[Members], limit: float, floor: int, rng: np.random.Generator
-) -> list[Members]:
+def _split_large(table: Table, members: list[Ints], limit: float, floor: int, rng: np.random.Generator) -> list[Ints]:
     """Step 14 of Algorithm 2: halves take the place of large clusters, at the end of the list."""
     kept, halves = [], []
     for held in members:
-        two = table.split(held, 2, rng) if sum(held.values()) > limit else []
-        if len(two) == 2 and all(table.is_legal(half) and sum(half.values()) >= floor for half in two):
+        two = table.split(held, 2, rng) if len(held) > limit else []
+        if len(two) == 2 and all(table.is_legal(half) and len(half) >= floor for half in two):
             halves += two
         else:
             kept.append(held)
     return kept + halves
 
 
-def _unify(table: Table, members: list[Members], k: int, tell: Tell) -> list[Members]:
+def _unify(table: Table, members: list[Ints], k: int, tell: Tell) -> list[Ints]:
     """Steps 16 to 19 of Algorithm 2: the closest two small clusters become one until none is left."""
-    small = [held for held in members if sum(held.values()) < k]
-    large = [held for held in members if sum(held.values()) >= k]
+    small = [held for held in members if len(held) < k]
+    large = [held for held in members if len(held) >= k]
     if not small:
         return large
-    mates = Mates(table, small)
+    mates = table.mates(small)
     for one in range(len(small)):
         if one % PAUSE == 0:
             tell(0)
@@ -175,7 +180,7 @@ def _unify(table: Table, members: list[Members], k: int, tell: Tell) -> list[Mem
         if union is not None:
             large.append(union)
     for one in np.flatnonzero(mates.is_alive).tolist():
-        rest = Mates(table, [mates.members[one], *large])
+        rest = table.mates([mates.members[one], *large])
         rest.look(0)
         nearest = int(rest.mate[0])
         large[nearest - 1] = rest.unite(0, nearest)
@@ -185,7 +190,7 @@ def _unify(table: Table, members: list[Members], k: int, tell: Tell) -> list[Mem
 METHOD = Method(
     name="sequential",
     paper="Goldberger, Tassa: Efficient Anonymizations with Enhanced Utility, Transactions on Data Privacy 2010",
-    cost="O(E n d / k) time for each pass, O(V n / k) memory for n rows in E distinct tuples with V values in all",
+    cost="O(E n d / k) time for each pass, O(n d) memory for n rows in E distinct tuples with d attributes",
     use="the lowest loss, by a measure of your choice; enforces l-diversity along the way",
     cluster=cluster,
     parameters=(
