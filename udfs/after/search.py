@@ -96,7 +96,7 @@ class State:
         self.grid = grid_of(problem, objective)
         self.prices = certificate.prices
         self.unit = float(self.prices @ problem.counts) / problem.rows
-        self.boxes = _boxes(problem, k, certificate, objective, near, self.unit)
+        self.boxes = _boxes(problem, k, certificate, objective, near * self.unit)
         tuples, rows = groups.tuple[is_kept], groups.rows[is_kept]
         group = _narrowed(problem, groups.group[is_kept], tuples, rows, k)
         self.owners = _owners(problem, tuples, rows, group)
@@ -221,11 +221,9 @@ def _empty(room: int, most: int, width: int) -> Clusters:
     )
 
 
-def _boxes(problem: Problem, k: int, certificate: Certificate, objective: str, near: float, unit: float) -> Boxes:
+def _boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Boxes:
     """The nearly tight boxes, and which of them hold each tuple."""
-    listing = certificate.boxes if near <= 0 else None
-    if listing is None:
-        listing = near_boxes(problem, k, certificate, objective, (near or NEAR) * unit)
+    listing = near_boxes(problem, k, certificate, objective, slack)
     length = np.diff(listing.end, prepend=0)
     box = np.repeat(np.arange(len(length)), length)
     order = np.argsort(listing.member, kind="stable")

@@ -35,10 +35,9 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Bools, Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = {"fast": 4_000, "balanced": 8_000, "best": 50_000}
-"""How often each tuple may be looked at, by effort, at k = 10 or less; with 'balanced' and 'best' more often where
-groups are larger."""
-MOST = {"fast": 100_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
+WORK = {"fast": 4_000, "balanced": 15_000, "best": 50_000}
+"""How often each tuple may be looked at, by effort, at k = 10 or less; more often where groups are larger."""
+MOST = {"fast": 60_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
 """How many tuples are looked at in a large table."""
 LEAST = 500_000
 """How many tuples are looked at in any table, at least."""
@@ -120,7 +119,7 @@ def certify(
     if problem.sensitive is not None:
         problem, _ = problem.merged()
     if work is None:
-        more = 1.0 if effort == "fast" else min(max(1.0, np.sqrt(k / 10)), 3.0)
+        more = min(max(1.0, np.sqrt(k / 10)), 1.5 if effort == "fast" else 3.0)
         work = min(int(WORK[effort] * more) * len(problem.counts) + LEAST, MOST[effort])
     finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
     finder.pair()
@@ -132,8 +131,10 @@ def certify(
 
 
 def near_boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Listing:
-    """Every box whose k dearest rows lack no more than this of what the box loses, on average; those that a certificate
-    was found by where they are too many, or none."""
+    """Every box whose k dearest rows lack no more than this of what the box loses, on average; at 0, or if they are too
+    many, those that a certificate was found by."""
+    if slack <= 0:
+        return certificate.boxes or _listing(0, 0, 0)
     finder = Finder(problem, k, k, objective, MOST["balanced"], _quiet)
     return finder.listed(certificate.prices, slack, is_every=True) or certificate.boxes or _listing(0, 0, 0)
 

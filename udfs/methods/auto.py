@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,6 +41,9 @@ from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import ADDITIVE
 
+if TYPE_CHECKING:
+    from sqlanon.udfs.evaluate.prices import Certificate
+
 LARGE = 50_000
 ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
@@ -52,6 +56,10 @@ ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
 LEAST, MOST = 1_000, 13_000
 """A table is searched as long as if it had at least, and at most, this many tuples."""
+GUIDING = 0.5
+"""The search follows prices that add up to this share of what its start loses, at least."""
+BRIEF = 10_000
+"""Steps of peel that a search by prices starts from: a longer one makes no difference to what it finds."""
 PER_TUPLE = 20
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
@@ -77,7 +85,7 @@ class Effort:
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=1_000),
-    "balanced": Effort(150_000, 400, exchange=35_000, search=12_000, near=0.25),
+    "balanced": Effort(150_000, 400, exchange=35_000, search=11_000, near=0.25),
     "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=150_000, near=0.6),
 }
 
@@ -102,7 +110,12 @@ def cluster(
         again = partial(cluster, objective=objective, effort=effort, time_budget=time_budget, part=part, clock=clock)
         return repair.spread(again(merged, k, rng, progress), place, problem.counts, rng)
     share = min(1.0, LARGE * part / len(problem.counts))
-    fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
+    tuples = len(problem.counts)
+    is_small = k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k) and problem.rows >= ROOM * k
+    is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
+    fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
+    if is_searched:
+        fewer = min(fewer, BRIEF)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
     offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
@@ -113,11 +126,9 @@ def cluster(
         exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
         if exchange is not None:
             return exchange
-    tuples = len(problem.counts)
-    is_small = k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k) and problem.rows >= ROOM * k
-    is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
-    if is_searched:
-        return _searched(problem, start, k, rng, rest, objective, effort)
+    proof = _proof(problem, k, progress, objective, effort) if is_searched else None
+    if proof is not None and _guides(problem, proof, start, steps, objective):
+        return _searched(problem, start, k, rng, rest, objective, steps, proof)
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
@@ -135,7 +146,7 @@ def cluster(
         clock=clock,
     )
     if not problem.models:
-        return found
+        return _proven(found, proof, objective)
     dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
     return replace(dealt, report=dealt.report | {"refined": True})
 
@@ -161,6 +172,21 @@ def _starts(
     return starts
 
 
+def _proof(problem: Problem, k: int, progress: Progress, objective: str, effort: str) -> Certificate:
+    """The prices that guide a search. Imported when needed: numba alone takes a quarter of a second."""
+    from sqlanon.udfs.evaluate.prices import certify
+
+    return certify(
+        problem, k, between(progress, THOUSANDTHS // 4, THOUSANDTHS // 3), objective=objective, effort=effort
+    )
+
+
+def _guides(problem: Problem, proof: Certificate, start: Groups, steps: Effort, objective: str) -> bool:
+    """Are the prices near enough to what is lost to say where to look? And are there boxes to open?"""
+    is_near = float(proof.prices @ problem.counts) >= GUIDING * costs.excess(problem, start, objective)
+    return is_near and (steps.near > 0 or proof.boxes is not None)
+
+
 def _searched(
     problem: Problem,
     start: Groups,
@@ -168,19 +194,23 @@ def _searched(
     rng: np.random.Generator,
     progress: Progress,
     objective: str,
-    effort: str,
+    steps: Effort,
+    proof: Certificate,
 ) -> Groups:
-    """Prices, then the search that they guide. Imported when needed: numba alone takes a quarter of a second."""
+    """The search that prices guide, for so long as the effort says."""
     from sqlanon.udfs.after.search import search
-    from sqlanon.udfs.evaluate.prices import certify
 
-    proof = certify(problem, k, between(progress, 0, THOUSANDTHS // 3), objective=objective, effort=effort)
-    steps, rest = EFFORTS[effort], between(progress, THOUSANDTHS // 3, THOUSANDTHS)
     work = steps.search * min(max(len(problem.counts), LEAST), MOST)
+    rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
     found = search(problem, start, k, rng, rest, proof, objective=objective, work=work, near=steps.near)
-    if objective != "ncp":
-        return found
-    return replace(found, report=found.report | {"proven": proof.bound, "proven_by": proof.how})
+    return _proven(found, proof, objective)
+
+
+def _proven(groups: Groups, proof: Certificate | None, objective: str) -> Groups:
+    """The groups with what is known of the best possible."""
+    if proof is None or objective != "ncp":
+        return groups
+    return replace(groups, report=groups.report | {"proven": proof.bound, "proven_by": proof.how})
 
 
 def _repaired(
