@@ -35,7 +35,7 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Bools, Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = {"fast": 4_000, "balanced": 15_000, "best": 50_000}
+WORK = {"fast": 4_000, "balanced": 11_000, "best": 50_000}
 """How often each tuple may be looked at, by effort, at k = 10 or less; more often where groups are larger."""
 MOST = {"fast": 60_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
 """How many tuples are looked at in a large table."""

@@ -58,8 +58,8 @@ LEAST, MOST = 1_000, 13_000
 """A table is searched as long as if it had at least, and at most, this many tuples."""
 GUIDING = 0.5
 """The search follows prices that add up to this share of what its start loses, at least."""
-BRIEF = 10_000
-"""Steps of peel that a search by prices starts from: a longer one makes no difference to what it finds."""
+BRIEF = 50_000
+"""Steps of peel that a search by prices starts from: a longer one hardly changes what it finds."""
 PER_TUPLE = 20
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
