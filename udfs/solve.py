@@ -156,16 +156,17 @@ def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, An
     found: dict[str, Any] = dict(groups.report)
     if request.has_population:
         found.pop("proven", None)
+        found.pop("proven_by", None)
         return found
     if not request.core.draws_in_secret:
         found["information_distortion"] = information_distortion(problem, groups)
-    proven = found.pop("proven", None)
+    proven, by = found.pop("proven", None), found.pop("proven_by", None)
     if request.core.is_exact:
         return found
     if proven is None or any(limit is not None for limit in request.limits):  # then it is that of a part of the table
         proof = certified(problem, request.k, _quiet, _effort(request), request.core.is_homogeneous)
-        proven, found["lower_bound_by"] = proof.bound, proof.how
-    found["lower_bound"] = proven
+        proven, by = proof.bound, proof.how
+    found["lower_bound"], found["lower_bound_by"] = proven, by
     return found
 
 

@@ -19,7 +19,7 @@ def test_the_papers_example_is_above_its_bound_and_the_bound_is_stored_with_the_
     release = sqlanon.anonymize(con, "microdata", ["age", "zip"], 2, name="pub")
     assert 0.15 < bound <= release.metrics()["gcp"]  # He et al.'s own release, the best there is, loses 0.1893
     assert how.startswith("prices")
-    assert release.metrics()["lower_bound"] == pytest.approx(bound)
+    assert release.metrics()["lower_bound"] == pytest.approx(bound, rel=0.01)
     assert con.execute("select value from anon.utility('pub') where measure = 'lower_bound'").fetchall() == [
         (pytest.approx(bound),)
     ]

@@ -27,14 +27,14 @@ import numpy as np
 from sqlanon.udfs.after import moves
 from sqlanon.udfs.after.draft import Boxes, Clusters, Draft, Owners
 from sqlanon.udfs.after.shelves import shelves_of
-from sqlanon.udfs.evaluate.prices import Certificate, tight_boxes
+from sqlanon.udfs.evaluate.prices import Certificate, near_boxes
 from sqlanon.udfs.method import THOUSANDTHS, Progress
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Ints, Problem
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import grid_of
 
 NEAR = 0.25
-"""Boxes that lack so much of being tight, in mean prices, are opened."""
+"""Boxes that lack so much of being tight, in mean prices, are opened; at 0, those by which the prices were found."""
 HEAT = 1.5
 """What a move may lose at first, on average, in mean prices of a row, times the root of k / 10."""
 COLD = 0.03
@@ -61,10 +61,11 @@ def search(
     objective: str = "ncp",
     work: int = 10_000_000,
     heat: float = HEAT,
+    near: float = NEAR,
 ) -> Groups:
     """The best groups that were seen in this much work; their loss is never more than before."""
     is_kept = groups.group != SUPPRESSED
-    state = State(problem, groups, is_kept, k, certificate, objective)
+    state = State(problem, groups, is_kept, k, certificate, objective, near)
     least, found, share, due = state.loss, groups, 0.0, 0.0
     if not len(state.boxes.loss) or least <= 0:
         return groups
@@ -82,13 +83,20 @@ class State:
     """A clustering under way, as the compiled moves see it."""
 
     def __init__(
-        self, problem: Problem, groups: Groups, is_kept: Ints, k: int, certificate: Certificate, objective: str
+        self,
+        problem: Problem,
+        groups: Groups,
+        is_kept: Ints,
+        k: int,
+        certificate: Certificate,
+        objective: str,
+        near: float,
     ) -> None:
         self.problem, self.k = problem, k
         self.grid = grid_of(problem, objective)
         self.prices = certificate.prices
         self.unit = float(self.prices @ problem.counts) / problem.rows
-        self.boxes = _boxes(problem, k, certificate, objective, NEAR * self.unit)
+        self.boxes = _boxes(problem, k, certificate, objective, near * self.unit)
         tuples, rows = groups.tuple[is_kept], groups.rows[is_kept]
         group = _narrowed(problem, groups.group[is_kept], tuples, rows, k)
         self.owners = _owners(problem, tuples, rows, group)
@@ -215,7 +223,7 @@ def _empty(room: int, most: int, width: int) -> Clusters:
 
 def _boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Boxes:
     """The nearly tight boxes, and which of them hold each tuple."""
-    listing = tight_boxes(problem, k, certificate, objective, slack)
+    listing = near_boxes(problem, k, certificate, objective, slack)
     length = np.diff(listing.end, prepend=0)
     box = np.repeat(np.arange(len(length)), length)
     order = np.argsort(listing.member, kind="stable")

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from sqlanon.udfs.evaluate.dearest import offer
 from sqlanon.udfs.space.machine import compiled, inner
 
 
 @compiled
-def climb(k, counts, prices, listing, steps, sums, due, top):
+def climb(k, counts, prices, listing, steps, due):
     """Raise all prices by each step, then project them onto all listed boxes that break, in the metric Σ rows · price².
 
-    `sums` adds up the prices after each step. The boxes come forwards and backwards in turn. A box is looked at when it
-    is due: no sooner than all raises since it was last looked at can have broken it.
+    The boxes come forwards and backwards in turn. A box is looked at when it is due: no sooner than all raises since it
+    was last looked at can have broken it. Its members are put in order then, the dearest first, which they mostly are.
     """
-    boxes, raised, work = len(listing.loss), 0.0, 0
-    member, listed = listing.member, top.price
+    boxes, raised, work, member = len(listing.loss), 0.0, 0, listing.member
     for turn in range(len(steps)):
         for t in range(len(prices)):
             prices[t] += steps[turn]
@@ -26,28 +24,41 @@ def climb(k, counts, prices, listing, steps, sums, due, top):
             box = number if turn % 2 == 0 else boxes - 1 - number
             if raised <= due[box]:
                 continue
-            entries, held, total = np.int64(0), np.int64(0), 0.0
-            begin = listing.end[box - 1] if box else 0
-            work += listing.end[box] - begin
-            for i in range(begin, listing.end[box]):
-                t = member[i]
-                if held < k or prices[t] > listed[entries - 1]:
-                    entries, held, gained = offer(top, entries, held, k, prices[t], t, counts[t])
-                    total += gained
+            begin, end = listing.end[box - 1] if box else 0, listing.end[box]
+            work += end - begin
+            _sort(prices, member, begin, end)
+            rows, total, weight, last = 0, 0.0, 0.0, begin
+            while rows < k and last < end:
+                t = member[last]
+                some = min(counts[t], k - rows)
+                rows += some
+                total += some * prices[t]
+                weight += some * some / counts[t]
+                last += 1
             over = total - k * listing.loss[box]
             due[box] = raised - min(over, 0.0) / k
             if over <= 0:
                 continue
-            weight = 0.0
-            for i in range(entries):
-                weight += top.rows[i] * top.rows[i] / counts[top.tuple[i]]
-            for i in range(entries):
-                prices[top.tuple[i]] -= over / weight * top.rows[i] / counts[top.tuple[i]]
-        for t in range(len(prices)):
-            sums[t] += prices[t]
+            rows = 0
+            for i in range(begin, last):
+                t = member[i]
+                some = min(counts[t], k - rows)
+                rows += some
+                prices[t] -= over / weight * some / counts[t]
     for box in range(boxes):
         due[box] -= raised
     return work
+
+
+@inner
+def _sort(prices, member, begin, end):
+    """Put the members of a box in order, the dearest first."""
+    for i in range(begin + 1, end):
+        t, place = member[i], i
+        while place > begin and prices[member[place - 1]] < prices[t]:
+            member[place] = member[place - 1]
+            place -= 1
+        member[place] = t
 
 
 @inner

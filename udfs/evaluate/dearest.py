@@ -38,6 +38,8 @@ class Listing(NamedTuple):
     """How many boxes and members there are, and how many boxes found no room."""
     most: int
     """How many members a box has at most."""
+    is_every: bool = False
+    """Are all ranges of a line in a partial box listed, or of those from one value on the one that breaks most?"""
 
 
 def top_of(q: int) -> Top:

@@ -10,8 +10,8 @@ top only forbid groups, and no price exceeds what a suppressed row loses, so tha
    that one walk to its end gives a bound. Under a low cap few boxes can be broken and the walk is short: where the work
    is too much without one, caps rise as far as it allows.
 2. Ascent: boxes that are nearly broken are listed, all prices raised by a step and projected onto the listed boxes
-   (Bregman, 1967), again and again with smaller steps.
-3. The walk of 1 over all boxes makes that a bound, whatever happened before. 2 and 3 are repeated.
+   (Bregman, 1967), again and again with smaller steps. Then boxes that are broken now join those that are still near.
+3. The walk of 1 over all boxes makes that a bound, whatever happened before.
 
 The answer at any moment is the best of the walks that have ended; the budget is counted in tuples looked at, never in
 seconds, so that it is the same on every machine. Memory is linear in tuples, times attributes, and boxes listed.
@@ -32,13 +32,12 @@ from sqlanon.udfs.evaluate import walk as walks
 from sqlanon.udfs.evaluate.climb import climb, nearest
 from sqlanon.udfs.evaluate.dearest import Listing, top_of
 from sqlanon.udfs.method import Progress
-from sqlanon.udfs.problem import Floats, Numbers, Problem
+from sqlanon.udfs.problem import Bools, Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = {"fast": 2_000, "balanced": 8_000, "best": 40_000}
-"""How often each tuple may be looked at, by effort: on a table like Adult that takes a fifth of a second, a second and
-a few."""
-MOST = {"fast": 100_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
+WORK = {"fast": 4_000, "balanced": 11_000, "best": 50_000}
+"""How often each tuple may be looked at, by effort, at k = 10 or less; more often where groups are larger."""
+MOST = {"fast": 60_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
 """How many tuples are looked at in a large table."""
 LEAST = 500_000
 """How many tuples are looked at in any table, at least."""
@@ -48,12 +47,12 @@ LONGER = 5
 """How many times as long a walk takes under twice the cap, about."""
 CHEAP = 30
 """A walk that takes less than one part in so many of the work that is left is no more than a probe."""
+MORE = 1.1
+"""A cap that gives so many times the prices of the one before is followed by a higher one; ascents do the rest."""
 STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
 """Members that a listed box has at most, and 2 k more."""
-MANY = 45
-"""From this k on the budget falls in proportion: a tuple then takes longer to look at."""
 QUOTA = 20_000_000
 """Work between two reports of progress."""
 SAFE = 1 - 1e-9
@@ -62,17 +61,29 @@ SAFE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Round:
-    """One ascent, in units of the mean price: which boxes are near enough to be listed, and how steps fall."""
+    """One ascent, in units of the mean price: which boxes are near enough to be listed, which of those listed before
+    stay, and how steps fall."""
 
     near: float
+    stay: float
     steps: int
     first: float
     last: float
 
 
-ROUND = 5
-"""How many times as long as a walk an ascent takes at least."""
-ROUNDS = (Round(1.6, 60, 0.28, 0.11), Round(1.0, 100, 0.11, 0.028), Round(0.8, 150, 0.028, 0.006))
+FEWER = 5
+"""Where too many boxes are near, so many times nearer ones are listed."""
+ROUND = 3
+"""How many times as long as a walk a round takes, and the walk at the end."""
+ROUNDS = (
+    Round(0.15, 0.1, 20, 0.12, 0.08),
+    Round(0.05, 0.2, 80, 0.08, 0.025),
+    Round(0.05, 0.2, 150, 0.025, 0.006),
+    Round(0.03, 0.2, 200, 0.01, 0.003),
+    Round(0.03, 0.2, 300, 0.005, 0.001),
+    Round(0.3, 0.3, 100, 0.03, 0.01),
+    Round(0.05, 0.2, 300, 0.01, 0.001),
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,8 @@ class Certificate:
     problem: Problem
     prices: Floats
     how: str
+    boxes: Listing | None = None
+    """Boxes that prices nearly break, if they were listed, with their dearest rows first."""
 
     @cached_property
     def bound(self) -> float:
@@ -106,20 +119,24 @@ def certify(
     if problem.sensitive is not None:
         problem, _ = problem.merged()
     if work is None:
-        work = min(WORK[effort] * len(problem.counts) + LEAST, MOST[effort])
+        more = min(max(1.0, np.sqrt(k / 10)), 1.5 if effort == "fast" else 3.0)
+        work = min(int(WORK[effort] * more) * len(problem.counts) + LEAST, MOST[effort])
     finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
     finder.pair()
     finder.rise()
     if is_homogeneous:
         finder.ascend()
     progress(1, 1)
-    return Certificate(problem, finder.prices, finder.how)
+    return Certificate(problem, finder.prices, finder.how, finder.boxes)
 
 
-def tight_boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Listing:
-    """The boxes whose k dearest rows lack no more than this of what the box loses, on average; none if too many."""
+def near_boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Listing:
+    """Every box whose k dearest rows lack no more than this of what the box loses, on average; at 0, or if they are too
+    many, those that a certificate was found by."""
+    if slack <= 0:
+        return certificate.boxes or _listing(0, 0, 0)
     finder = Finder(problem, k, k, objective, MOST["balanced"], _quiet)
-    return finder.listed(certificate.prices, slack) or _listing(0, 0, 0)
+    return finder.listed(certificate.prices, slack, is_every=True) or certificate.boxes or _listing(0, 0, 0)
 
 
 def _quiet(done: int, total: int, **facts: float) -> None:
@@ -131,8 +148,7 @@ class Finder:
 
     def __init__(self, problem: Problem, k: int, q: int, objective: str, work: int, progress: Progress) -> None:
         self.problem, self.k, self.q, self.objective = problem, k, q, objective
-        # To find the q dearest takes longer the more they are.
-        self.work = self.left = int(work / max(1.0, q / MANY))
+        self.work = self.left = work
         self.progress = progress
         lines = sum(isinstance(attribute, Numbers) for attribute in problem.attributes)
         self.finenesses: list[int | None] = [*STRETCHES] if lines > 1 else [None]
@@ -143,6 +159,7 @@ class Finder:
         self.how = "rows that no other k - 1 are equal to"
         self.top = top_of(q)
         self.walk = 0
+        self.boxes: Listing | None = None
 
     def _least(self) -> float:
         """The least that a box of different tuples loses: what those lose at least that cannot be alone.
@@ -173,6 +190,7 @@ class Finder:
         last is too much work."""
         last, spent = caps[0], 0
         for cap in caps:
+            before = self.total
             expected = spent * (cap / last) ** np.log2(LONGER)
             if spent and cap < caps[-1] and expected * LONGER < self.left / CHEAP:
                 continue
@@ -181,6 +199,9 @@ class Finder:
                 return False
             last, spent = cap, left - self.left
             self.walk = spent
+            if self.q == self.k and before < self.total < MORE * before and len(self.finenesses) == 1:
+                self.cap = self.whole
+                break
         return True
 
     def pair(self) -> None:
@@ -209,55 +230,55 @@ class Finder:
         return True
 
     def ascend(self) -> None:
-        """Ascents from the best prices on, each on boxes listed anew."""
-        prices = self.prices.copy()
+        """Ascents from the best prices on, each also on boxes that are listed anew, then a walk over all boxes."""
+        prices, due = self.prices.copy(), np.zeros(0)
         for each in ROUNDS:
-            if self.left < ROUND * self.walk:
-                return
-            unit = float(self.prices @ self.problem.counts) / self.problem.rows
-            listing = self.listed(prices, each.near * unit)
-            if listing is None or not len(listing.loss):
-                return
-            steps = np.geomspace(each.first, each.last, each.steps) * unit
-            mean = self._climb(prices, listing, steps)
-            # The last prices are mostly better than their mean, which swings less.
-            how, best = f"prices by {len(listing.loss):,} boxes", self.prices
-            self._keep(np.clip(prices, 0.0, self.cap), how, self.left)
-            if self.prices is best:
-                self._keep(np.clip(mean, 0.0, self.cap), how, self.left)
+            unit = min(float(prices @ self.problem.counts), 2 * self.total) / self.problem.rows
+            left = self.left
+            listing = self.listed(prices, each.near * unit) if left > ROUND * self.walk else None
+            if listing is None:
+                break
+            self.walk = max(self.walk, left - self.left)
+            self.boxes = listing if self.boxes is None else _joined(self.boxes, due <= each.stay * unit, listing)
+            due = self._climb(prices, np.geomspace(each.first, each.last, each.steps) * unit)
+        if self.boxes is not None:
+            self._keep(np.clip(prices, 0.0, self.cap), f"prices by {len(self.boxes.loss):,} boxes", self.left)
 
-    def _climb(self, prices: Floats, listing: Listing, steps: Floats) -> Floats:
-        """Climb as far as work is left; the prices in the mean of all steps."""
-        sums, due, done = np.zeros(len(prices)), np.zeros(len(listing.loss)), 0
-        end = self.left // 2
-        for some in np.array_split(steps, max(1, len(steps) * len(listing.member) // QUOTA)):
-            self._spend(climb(self.k, self.grid.counts, prices, listing, some, sums, due, self.top))
-            done += len(some)
+    @property
+    def total(self) -> float:
+        """What the best prices add up to."""
+        return float(self.prices @ self.problem.counts)
+
+    def _climb(self, prices: Floats, steps: Floats) -> Floats:
+        """Climb as far as work is left; how much each box lacks of breaking."""
+        assert self.boxes is not None
+        due, end = np.zeros(len(self.boxes.loss)), max(self.left // 2, 2 * self.walk)
+        for some in np.array_split(steps, max(1, len(steps) * len(self.boxes.member) // QUOTA)):
+            self._spend(climb(self.k, self.grid.counts, prices, self.boxes, some, due))
             if self.left < end:
                 break
-        return sums / done
+        return due
 
     def _keep(self, prices: Floats, how: str, most: int) -> bool:
         """Lower the prices in broken boxes, and keep them if they are the best. False if that is too much work."""
         if not self._walk(prices, 0.0, False, _listing(0, 0, 0), most):
             return False
-        if prices @ self.problem.counts > self.prices @ self.problem.counts:
+        if prices @ self.problem.counts > self.total:
             self.prices, self.how = prices, how
         return True
 
-    def listed(self, prices: Floats, slack: float) -> Listing | None:
-        """The boxes that are broken at so much less loss; fewer where they are too many."""
+    def listed(self, prices: Floats, slack: float, is_every: bool = False) -> Listing | None:
+        """The boxes that are broken at so much less loss; fewer, or none, where they are too many."""
         most = MEMBERS + 2 * self.k
-        for _ in range(6):
-            room = min(2_000_000 + MEMBERS * len(prices), 20_000_000)
-            listing = _listing(room // 10, room, most)
-            is_over = self._walk(prices, slack, True, listing, self.left // 3)
+        room = min(4_000_000 + 4 * MEMBERS * len(prices), 20_000_000)
+        for near in (slack, slack / FEWER):
+            listing = _listing(room // 10, room, most)._replace(is_every=is_every)
+            is_over = self._walk(prices, near, True, listing, self.left // 3)
             boxes, used, _ = listing.count.tolist()
             if is_over:
                 return listing._replace(
                     loss=listing.loss[:boxes], end=listing.end[:boxes], member=listing.member[:used]
                 )
-            slack /= 3
         return None
 
     def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: Listing, most: int) -> bool:
@@ -283,3 +304,21 @@ class Finder:
 def _listing(boxes: int, members: int, most: int) -> Listing:
     """Room for so many boxes and members, of which a box has no more than `most`."""
     return Listing(np.empty(boxes), np.empty(boxes, np.int64), np.empty(members, np.int32), np.zeros(3, np.int64), most)
+
+
+def _joined(old: Listing, is_kept: Bools, new: Listing) -> Listing:
+    """Some of the old boxes and all new ones, each once."""
+    loss = np.append(old.loss[is_kept], new.loss)
+    before, after = np.diff(old.end, prepend=0), np.diff(new.end, prepend=0)
+    member = np.append(old.member[np.repeat(is_kept, before)], new.member)
+    end = np.cumsum(np.append(before[is_kept], after))
+    # Boxes of the same members lose the same; which members these are, a sum of random numbers tells.
+    words = np.random.default_rng(0).integers(1 << 63, size=int(member.max(initial=0)) + 1, dtype=np.uint64)
+    sums = np.append(np.uint64(0), np.cumsum(words[member]))
+    key = (sums[end] - sums[np.append(0, end[:-1])]) ^ loss.view(np.uint64)
+    is_first = np.zeros(len(loss), dtype=bool)
+    is_first[np.unique(key, return_index=True)[1]] = True
+    length = np.diff(end, prepend=0)
+    return Listing(
+        loss[is_first], np.cumsum(length[is_first]), member[np.repeat(is_first, length)], new.count, new.most
+    )

@@ -5,7 +5,8 @@ times what the box loses. The walk goes through the attributes one by one, depth
 range for the attributes so far and everything for the others. All completions of a partial box have fewer rows and lose
 more, so that one that is not broken itself is not gone into. Only boxes that are the closures of their rows are looked
 at: they are the intersections of what the tree or line has between two neighboring ranks that occur. The ranges of the
-last attribute, if it is an exact line, are looked at from each value on until they are too wide.
+last attribute, if it is an exact line, are looked at from each value on until they are too wide; sums of prices over
+all values before one tell of most ranges that they are not broken, without a look at their tuples.
 
 The walk has its own stack, so that it can stop after a quota of work and go on later. Memory O(E d) for E tuples with d
 attributes. Work is counted in tuples looked at.
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqlanon.udfs.evaluate.dearest import TINY, dearest, is_broken, lower, offer, put, rows_of
+from sqlanon.udfs.evaluate.dearest import TINY, dearest, is_broken, lower, put, rows_of
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.grid import Grid, Small
 from sqlanon.udfs.space.machine import compiled, inner
@@ -29,6 +30,10 @@ SHORT = 24
 """short lists by insertion."""
 PAIRS = 4096
 """Ranges of stretches that are listed for a partial box, at least."""
+LEVELS = 8
+"""Levels of prices by which ranges are told to be unbroken without a look at their tuples."""
+ROUNDING = 1e-13
+"""The share of a sum that is lost in rounding, at most."""
 OVER = -2
 """The depth of a walk that has ended."""
 HOPELESS = -3
@@ -54,7 +59,14 @@ class Stack(NamedTuple):
     spare: Small
     open_node: Ints
     open_begin: Ints
+    place: Floats
+    """Of the values of the exact line in a partial box: where they are,"""
+    dear: Floats
+    """their highest prices,"""
     reach: Floats
+    """where ranges must start that no price from there on can break,"""
+    sums: Floats
+    """and what the prices before each exceed some levels by."""
 
 
 def start(grid: Grid, prices: Floats) -> Stack:
@@ -75,7 +87,10 @@ def start(grid: Grid, prices: Floats) -> Stack:
         np.empty(size, np.int32),
         np.empty(size + 1, np.int64),
         np.empty(size + 1, np.int64),
-        np.empty(size),
+        np.empty(size + 1),
+        np.empty(size + 1),
+        np.empty(size + 1),
+        np.empty((size + 1, LEVELS)),
     )
 
 
@@ -183,83 +198,111 @@ def _list_ranges(grid, stack, j, loss, room):
 
 
 @inner
-def _holds(top, entries, ranks, rank):
-    """Is a tuple of this rank among the dearest?"""
-    is_there = False
-    for i in range(entries):
-        is_there |= ranks[top.tuple[i]] == rank
-    return is_there
+def _survey(grid, q, prices, tuples, length, highest, stack):
+    """Write down the values of the exact line that occur in a partial box, and sums that bound the prices in ranges of
+    them; how many values there are.
 
-
-@inner
-def _reaches(grid, prices, slack, tuples, length, loss, reach):
-    """Of each tuple in the order of the line: where ranges must start, at the least, that none from here on can break.
-
-    A range is broken only if some price in it exceeds its loss, so that a tuple matters for no range that starts so far
-    before it that the price is reached.
+    For any level the q dearest rows of a range add up to no more than q times the level and what all of its rows exceed
+    it by, which is the difference of two sums over all values before one.
     """
     j = len(grid.ranks) - 1
-    ranks, at, whole = grid.ranks[j], grid.first[grid.begin[j] :], grid.whole[j]
-    least = np.inf
-    for i in range(length - 1, -1, -1):
-        t = tuples[i]
-        room, place = prices[t] - loss + slack, at[ranks[t]]
-        # NULL, beyond the line, loses the same with all values.
-        least = min(least, -np.inf if place > whole and room > whole else place - room)
-        reach[i] = least
+    ranks, at = grid.ranks[j], grid.first[grid.begin[j] :]
+    starts, rows, place, dear, sums = stack.open_node, stack.open_begin, stack.place, stack.dear, stack.sums
+    found, i = 0, 0
+    rows[0] = 0
+    for level in range(LEVELS):
+        sums[0, level] = 0.0
+    while i < length:
+        rank = ranks[tuples[i]]
+        starts[found], place[found], dear[found], rows[found + 1] = i, at[rank], -np.inf, rows[found]
+        for level in range(LEVELS):
+            sums[found + 1, level] = sums[found, level]
+        while i < length and ranks[tuples[i]] == rank:
+            t = tuples[i]
+            rows[found + 1] += grid.counts[t]
+            some, price = min(grid.counts[t], q), prices[t]
+            dear[found] = max(dear[found], price)
+            for level in range(LEVELS):
+                sums[found + 1, level] += some * max(price - level * highest / LEVELS, 0.0)
+            i += 1
+        found += 1
+    starts[found] = length
+    return found
 
 
 @inner
-def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shortest, top, listing, reach, quota):
+def _reach(place, dear, values, room, whole, reach):
+    """Of each value: where ranges must start, at the least, that no price from here on can break.
+
+    A range is broken only if some price in it exceeds its loss, so that a row matters for no range that starts so far
+    before it that its price is reached. NULL, beyond the line, loses the same with all values.
+    """
+    least = np.inf
+    for value in range(values - 1, -1, -1):
+        more = dear[value] + room
+        least = min(least, -np.inf if place[value] > whole and more > whole else place[value] - more)
+        reach[value] = least
+
+
+@inner
+def _is_below(sums, q, low, high, highest, most):
+    """Do the sums show that the q dearest rows, from one value to before another, add up to no more than this?"""
+    for level in range(LEVELS):  # noqa: SIM110
+        if q * level * highest / LEVELS + sums[high, level] - sums[low, level] <= most:
+            return True
+    return False
+
+
+@inner
+def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shortest, top, listing, stack, quota):
     """Look at the ranges of the exact line, the last attribute, in a partial box; or only at the shortest of k rows.
 
-    How many tuples were looked at: more than the quota if it was given up.
+    Of the ranges from one value on, that is listed which breaks most, or every one that does. How many tuples and
+    ranges were looked at: more than the quota if it was given up.
     """
-    j = len(grid.ranks) - 1
-    ranks, at, whole = grid.ranks[j], grid.first[grid.begin[j] :], grid.whole[j]
-    counts, listed = grid.counts, top.price
-    work, i = length, np.int64(0)
-    while i < length and work <= quota:
-        low, e, after = ranks[tuples[i]], i, i
-        entries, held, total, rows = np.int64(0), np.int64(0), 0.0, 0
-        while e < length:
-            rank = ranks[tuples[e]]
-            width = loss + min(at[rank] - at[low], whole)
-            if reach[e] >= at[low] and (entries == 0 or listed[0] <= width - slack):
+    whole, counts, highest = grid.whole[len(grid.ranks) - 1], grid.counts, 0.0
+    starts, rows, place, sums = stack.open_node, stack.open_begin, stack.place, stack.sums
+    dear, reach = stack.dear, stack.reach
+    for i in range(length):
+        highest = max(highest, prices[tuples[i]])
+    values = _survey(grid, q, prices, tuples, length, highest, stack)
+    _reach(place, dear, values, slack - loss, whole, reach)
+    work, due, rounding = length, np.int64(0), ROUNDING * sums[values, 0]
+    for low in range(values):
+        if rows[values] - rows[low] < k or work > quota:
+            break
+        if 0 < due < work:  # prices have been lowered since, and it takes no longer than all that was done since
+            _survey(grid, q, prices, tuples, length, highest, stack)
+            work, due = work + length, np.int64(0)
+        begin, until, widest, most, dearest_one = starts[low], 0, 0.0, -q * slack, -np.inf
+        for high in range(low, values):
+            width = loss + min(place[high] - place[low], whole)
+            may = q * width + most + TINY
+            work += 1
+            if reach[high] >= place[low] and dearest_one <= width - slack:
                 break
-            before, legal = total, rows >= k
-            if legal and is_shortest:
+            dearest_one = max(dearest_one, dear[high])
+            if _is_below(sums, q, low, values, highest, may - rounding):
                 break
-            while e < length and ranks[tuples[e]] == rank:
-                t = tuples[e]
-                rows += counts[t]
-                if held < q or prices[t] > listed[entries - 1]:
-                    entries, held, gained = offer(top, entries, held, q, prices[t], t, counts[t])
-                    total += gained
-                e += 1
-            after = e if rank == low else after
-            # A range whose new rows are not among the dearest is no tighter than the one before.
-            if rows < k or (legal and total == before) or total <= q * (width - slack) + TINY:
+            if rows[high + 1] - rows[low] < k:
                 continue
-            if is_listing:
-                if _holds(top, entries, ranks, low):
-                    put(prices, tuples, i, e, width, listed[entries - 1], slack, listing)
-            else:
-                lower(prices, tuples, i, e, width, top, entries, q, total)
-                entries, held, total = dearest(counts, prices, tuples, i, e, q, top)
-                work += e - i
-        work += e - i
-        i = after if after > i else _next(tuples, ranks, i, length)
+            if not _is_below(sums, q, low, high + 1, highest, may - rounding):
+                end = starts[high + 1]
+                work += end - begin
+                entries, _, total = dearest(counts, prices, tuples, begin, end, q, top)
+                if total > may and listing.is_every:
+                    put(prices, tuples, begin, end, width, top.price[entries - 1], slack, listing)
+                elif total > may and is_listing:
+                    until, widest, most = end, width, total - q * width
+                elif total > may:
+                    lower(prices, tuples, begin, end, width, top, entries, q, total)
+                    due = work + length if due == 0 else due
+            if is_shortest:
+                break
+        if until:
+            entries, _, _ = dearest(counts, prices, tuples, begin, until, q, top)
+            put(prices, tuples, begin, until, widest, top.price[entries - 1], slack, listing)
     return work
-
-
-@inner
-def _next(tuples, ranks, i, length):
-    """The first tuple after those of the same rank."""
-    e = i
-    while e < length and ranks[tuples[e]] == ranks[tuples[i]]:
-        e += 1
-    return e
 
 
 @compiled
@@ -309,10 +352,9 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
             for is_shortest in (True, False):
                 if is_listing and is_shortest:
                     continue
-                _reaches(grid, prices, slack, inside, end - begin, loss, stack.reach)
                 done = _ranges(
-                    grid, k, q, prices, slack, inside, end - begin, loss, is_listing, is_shortest, top, listing,
-                    stack.reach, hopeless,
+                    grid, k, q, prices, slack, inside, end - begin, loss, is_listing, is_shortest, top,
+                    listing, stack, hopeless,
                 )  # fmt: skip
                 work += done
                 if done > hopeless:

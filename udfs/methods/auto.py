@@ -1,15 +1,15 @@
 """Auto: the default. Peel finds the groups, a search improves them for as long as the user wants to wait.
 
 Where a row's loss is that of its box alone (NCP, LM, precision), no models are required, k is small and the table is
-not large, 'balanced' and 'best' search by the prices that also prove how near to the best possible the answer is
-(after/search.py). Everywhere else refine polishes the groups, and so it does for 'fast', which does not wait for loops
-to be compiled. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts.
+not large, the search follows the prices that also prove how near to the best possible the answer is (after/search.py).
+Everywhere else refine polishes the groups. On a single column the optimum along it, which hilbert's dynamic program
+finds, is one of the starts.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
 exchanged between groups (exchange/search.py) or, with 'fast', in small tables and for what that search does not know,
 groups are refined. The report says which.
-`effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short polish, 'balanced'
+`effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short search, 'balanced'
 takes some seconds, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
 peel runs to its end, and what is left of the budget goes to refine.
 
@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,6 +41,9 @@ from sqlanon.udfs.problem import Groups, Problem
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import ADDITIVE
 
+if TYPE_CHECKING:
+    from sqlanon.udfs.evaluate.prices import Certificate
+
 LARGE = 50_000
 ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
@@ -50,12 +54,12 @@ FEW, LISTED = 50, 500_000
 groups a move displaces too many rows, and to list the boxes of more takes too long."""
 ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
-SEARCH = 12_000
-"""The work of a search by prices for each tuple."""
-COOL = 0.1
-"""The share of its heat that the search has where it begins with groups that are good already."""
 LEAST, MOST = 1_000, 13_000
 """A table is searched as long as if it had at least, and at most, this many tuples."""
+GUIDING = 0.5
+"""The search follows prices that add up to this share of what its start loses, at least."""
+BRIEF = 50_000
+"""Steps of peel that a search by prices starts from: a longer one hardly changes what it finds."""
 PER_TUPLE = 20
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
@@ -73,12 +77,16 @@ class Effort:
     heat: float = 0.0
     exchange: int = 0
     """Work of the search with models for each row."""
+    search: int = 0
+    """Work of the search by prices for each tuple."""
+    near: float = 0.0
+    """How near to being tight boxes are that it opens, in mean prices."""
 
 
 EFFORTS = {
-    "fast": Effort(10_000, 20),
-    "balanced": Effort(150_000, 400, exchange=35_000),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000),
+    "fast": Effort(10_000, 20, search=1_000),
+    "balanced": Effort(150_000, 400, exchange=35_000, search=11_000, near=0.25),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=150_000, near=0.6),
 }
 
 
@@ -102,7 +110,12 @@ def cluster(
         again = partial(cluster, objective=objective, effort=effort, time_budget=time_budget, part=part, clock=clock)
         return repair.spread(again(merged, k, rng, progress), place, problem.counts, rng)
     share = min(1.0, LARGE * part / len(problem.counts))
-    fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * len(problem.counts) + 1000)
+    tuples = len(problem.counts)
+    is_small = k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k) and problem.rows >= ROOM * k
+    is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
+    fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
+    if is_searched:
+        fewer = min(fewer, BRIEF)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
     offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
@@ -113,11 +126,9 @@ def cluster(
         exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
         if exchange is not None:
             return exchange
-    tuples = len(problem.counts)
-    is_small = k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k) and problem.rows >= ROOM * k
-    is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
-    if is_searched and effort == "balanced":
-        return _searched(problem, [start], k, rng, rest, objective, effort)
+    proof = _proof(problem, k, progress, objective, effort) if is_searched else None
+    if proof is not None and _guides(problem, proof, start, steps, objective):
+        return _searched(problem, start, k, rng, rest, objective, steps, proof)
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
@@ -134,11 +145,8 @@ def cluster(
         objective=objective,
         clock=clock,
     )
-    if is_searched and effort == "best":
-        pause = partial(progress, THOUSANDTHS, THOUSANDTHS)
-        return _searched(problem, [start, found], k, rng, lambda *done, **facts: pause(), objective, effort)
     if not problem.models:
-        return found
+        return _proven(found, proof, objective)
     dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
     return replace(dealt, report=dealt.report | {"refined": True})
 
@@ -164,30 +172,45 @@ def _starts(
     return starts
 
 
+def _proof(problem: Problem, k: int, progress: Progress, objective: str, effort: str) -> Certificate:
+    """The prices that guide a search. Imported when needed: numba alone takes a quarter of a second."""
+    from sqlanon.udfs.evaluate.prices import certify
+
+    return certify(
+        problem, k, between(progress, THOUSANDTHS // 4, THOUSANDTHS // 3), objective=objective, effort=effort
+    )
+
+
+def _guides(problem: Problem, proof: Certificate, start: Groups, steps: Effort, objective: str) -> bool:
+    """Are the prices near enough to what is lost to say where to look? And are there boxes to open?"""
+    is_near = float(proof.prices @ problem.counts) >= GUIDING * costs.excess(problem, start, objective)
+    return is_near and (steps.near > 0 or proof.boxes is not None)
+
+
 def _searched(
     problem: Problem,
-    starts: list[Groups],
+    start: Groups,
     k: int,
     rng: np.random.Generator,
     progress: Progress,
     objective: str,
-    effort: str,
+    steps: Effort,
+    proof: Certificate,
 ) -> Groups:
-    """Prices, then the search that they guide, from the first start; if there are others, from the best of all again,
-    without undoing much of it. They are imported when needed: numba alone takes a quarter of a second."""
-    from sqlanon.udfs.after.search import HEAT, search
-    from sqlanon.udfs.evaluate.prices import certify
+    """The search that prices guide, for so long as the effort says."""
+    from sqlanon.udfs.after.search import search
 
-    proof = certify(problem, k, between(progress, 0, THOUSANDTHS // 3), objective=objective, effort=effort)
-    work = SEARCH * min(max(len(problem.counts), LEAST), MOST)
-    first, *others = starts
+    work = steps.search * min(max(len(problem.counts), LEAST), MOST)
     rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
-    found = search(problem, first, k, rng, rest, proof, objective=objective, work=work)
-    if others:
-        best = min([*others, found], key=lambda one: costs.excess(problem, one, objective))
-        hold = between(progress, THOUSANDTHS, THOUSANDTHS)
-        found = search(problem, best, k, rng, hold, proof, objective=objective, work=work, heat=HEAT * COOL)
-    return replace(found, report=found.report | {"proven": proof.bound}) if objective == "ncp" else found
+    found = search(problem, start, k, rng, rest, proof, objective=objective, work=work, near=steps.near)
+    return _proven(found, proof, objective)
+
+
+def _proven(groups: Groups, proof: Certificate | None, objective: str) -> Groups:
+    """The groups with what is known of the best possible."""
+    if proof is None or objective != "ncp":
+        return groups
+    return replace(groups, report=groups.report | {"proven": proof.bound, "proven_by": proof.how})
 
 
 def _repaired(
