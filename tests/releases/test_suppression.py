@@ -177,7 +177,9 @@ def test_one_query_tells_nothing_of_the_values_of_rows_that_are_left_out(con: Co
     options = f"{GONE}, method := 'mondrian'"
     found = labels(con, "other", options)
     assert sum(found.values()) == 20
-    assert found == labels(con, "one", options)  # with the domain of all rows, a cell would be as wide as they are apart
+    assert found == labels(
+        con, "one", options
+    )  # with the domain of all rows, a cell would be as wide as they are apart
     made = sqlanon.anonymize(con, "other", **ONE, max_suppression=0.2, method="mondrian")
     assert found == dict(con.execute(f"select age, count(*) from {made.table} group by 1").fetchall())
 
