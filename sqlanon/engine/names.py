@@ -14,10 +14,10 @@ import duckdb
 from sqlanon.engine.errors import kind_of, told
 from sqlanon.engine.frames import FRAME, PREFIX
 from sqlanon.engine.session import run, temporary
-from sqlanon.engine.sources import file_of, is_about_a_file, provide_excel, refuse_missing, unreadable
+from sqlanon.engine.sources import file_of, is_about_a_file, provide_reader, refuse_missing, unreadable
 from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
-from sqlanon.sqltext import is_encodable, literal, name, query_or_none, split_name
+from sqlanon.sqltext import is_encodable, is_path, literal, name, query_or_none, split_name
 
 HINT = "Read it with try_cast, try_strptime or a filter in the source query, which leave out what does not fit"
 
@@ -31,8 +31,7 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         raise CatalogError("The release was made from a frame, which cannot be read again by name. Give the frame")
     if not isinstance(asked, str) or not asked.strip():
         raise CatalogError("The source is empty: give a table's name or a query")
-    if ".xlsx" in asked.lower():
-        provide_excel(con)
+    provide_reader(con, asked)
     if (query := query_or_none(asked)) is not None:
         return _query(con, query)
     relation = _place(con, [asked]) or _place(con, split_name(asked) or []) or _file(asked)
@@ -41,6 +40,12 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
             con, f"select distinct name from ({_TABLES}) where not internal and schema_name <> 'anon' order by name"
         )
         known = [table for (table,) in tables]
+        if _is_sqlite(asked):
+            query = f"FROM sqlite_scan({literal(asked)}, 'TABLE')"
+            raise CatalogError(
+                f"'{asked}' is a SQLite database. Name a table of it by a query: {query}. It needs DuckDB's extension "
+                "'sqlite': INSTALL sqlite, or pip install duckdb-extension-sqlite-scanner"
+            )
         raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
     try:
         shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
@@ -83,6 +88,14 @@ def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
     return len(place) == 3 and bool(
         run(con, "select 1 from duckdb_tables() where (database_name, schema_name, table_name) = ($1, $2, $3)", place)
     )
+
+
+def _is_sqlite(asked: str) -> bool:
+    """Is it the path of a SQLite database?"""
+    if not is_path(asked) or not Path(asked).is_file():
+        return False
+    with Path(asked).open("rb") as file:
+        return file.read(15) == b"SQLite format 3"
 
 
 def _file(asked: str) -> str | None:

@@ -80,12 +80,18 @@ def packaged_extension(con: duckdb.DuckDBPyConnection, extension: str) -> Path |
     return file if file.is_file() else None
 
 
-def provide_excel(con: duckdb.DuckDBPyConnection) -> None:
-    """Load the extension that reads Excel files from its wheel, if it is there and not loaded yet. Where it is not,
-    DuckDB looks for it in its own way."""
-    loaded = con.execute("select 1 from duckdb_extensions() where extension_name = 'excel' and loaded").fetchall()
-    if not loaded and (file := packaged_extension(con, "excel")) is not None:
-        con.execute(f"load {literal(str(file))}").fetchall()
+READERS = {".xlsx": "excel", "sqlite_scan": "sqlite_scanner", "postgres_scan": "postgres_scanner"}
+"""What a source has in it that an extension of DuckDB's reads."""
+
+
+def provide_reader(con: duckdb.DuckDBPyConnection, asked: str) -> None:
+    """Load the extension that reads a source from its wheel, if it is there and not loaded yet. Where it is not, DuckDB
+    looks for it in its own way."""
+    for sign, extension in READERS.items():
+        if sign in asked.lower() and (file := packaged_extension(con, extension)) is not None:
+            named = f"select 1 from duckdb_extensions() where extension_name = {literal(extension)} and loaded"
+            if not con.execute(named).fetchall():
+                con.execute(f"load {literal(str(file))}").fetchall()
 
 
 def is_about_a_file(problem: Exception) -> bool:

@@ -118,3 +118,16 @@ def test_how_a_file_is_read_goes_with_its_kind() -> None:
     ):
         with pytest.raises(CatalogError):
             sqlanon.file_query(**wrong)
+
+
+def test_the_file_of_a_sqlite_database_is_read_by_a_query_which_is_said(con: Con, tmp_path: Path) -> None:
+    file = tmp_path / "people.sqlite"
+    with sqlite3.connect(file) as own:
+        own.execute("create table people (age integer, diagnosis text)")
+        own.executemany("insert into people values (?, ?)", [(20 + n % 9, "abc"[n % 3]) for n in range(60)])
+    own.close()
+    with pytest.raises(CatalogError, match=r"is a SQLite database\. Name a table of it by a query: FROM sqlite_scan"):
+        sqlanon.detect(con, str(file))
+    if packaged_extension(con, "sqlite_scanner") is None:
+        pytest.skip("duckdb-extension-sqlite-scanner is not installed for this DuckDB")
+    assert sqlanon.anonymize(con, f"FROM sqlite_scan('{file}', 'people')", ["age"], 5).verify().rows == 60

@@ -24,15 +24,23 @@ counted as (
     select rank, __number__ as number, width, (number % width + width) % width as above
     from __domain__, grid
 ),
+begun as (
+    select
+        rank,
+        width,
+        above,
+        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor
+    from counted
+    where number is not null
+),
 ended as (
     select
         rank,
         above,
-        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor,
+        floor,
         coalesce(try(floor + (width - __is_closed__)), 170141183460469231731687303715884105727) as ceiling,
         min(floor) over () as lowest
-    from counted
-    where number is not null
+    from begun
 )
 select
     rank,

@@ -55,15 +55,23 @@ counted as (
     select rank, cast(value as hugeint) as number, width, (number % width + width) % width as above
     from domain_1, grid
 ),
+begun as (
+    select
+        rank,
+        width,
+        above,
+        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor
+    from counted
+    where number is not null
+),
 ended as (
     select
         rank,
         above,
-        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor,
+        floor,
         coalesce(try(floor + (width - 1)), 170141183460469231731687303715884105727) as ceiling,
         min(floor) over () as lowest
-    from counted
-    where number is not null
+    from begun
 )
 select
     rank,
@@ -330,15 +338,23 @@ counted as (
     select rank, cast(epoch_us(value) as hugeint) as number, width, (number % width + width) % width as above
     from domain_4, grid
 ),
+begun as (
+    select
+        rank,
+        width,
+        above,
+        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor
+    from counted
+    where number is not null
+),
 ended as (
     select
         rank,
         above,
-        coalesce(try(number - above), -170141183460469231731687303715884105728) as floor,
+        floor,
         coalesce(try(floor + (width - 0)), 170141183460469231731687303715884105727) as ceiling,
         min(floor) over () as lowest
-    from counted
-    where number is not null
+    from begun
 )
 select
     rank,
