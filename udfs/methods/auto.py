@@ -54,13 +54,13 @@ FEW, LISTED = 50, 500_000
 groups a move displaces too many rows, and to list the boxes of more takes too long."""
 ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
-LEAST, MOST = 1_000, 13_000
-"""A table is searched as long as if it had at least, and at most, this many tuples."""
+LEAST = 12_000_000
+"""The work of a search by prices in any table, at least; a twelfth of it with 'fast'."""
+MOST = 13_000
+"""A table is searched as long as if it had at most this many tuples."""
 GUIDING = 0.5
 """The search follows prices that add up to this share of what its start loses, at least."""
-BRIEF = 50_000
-"""Steps of peel that a search by prices starts from: a longer one hardly changes what it finds."""
-PER_TUPLE = 20
+PER_TUPLE = 8
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
 
@@ -80,13 +80,15 @@ class Effort:
     search: int = 0
     """Work of the search by prices for each tuple."""
     near: float = 0.0
-    """How near to being tight boxes are that it opens, in mean prices."""
+    """How near to being tight boxes are that it opens, in mean prices,"""
+    warmth: float = 1.5
+    """and its heat at the beginning."""
 
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=1_000),
     "balanced": Effort(150_000, 400, exchange=35_000, search=11_000, near=0.25),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=150_000, near=0.6),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=180_000, near=0.6, warmth=4.0),
 }
 
 
@@ -114,8 +116,6 @@ def cluster(
     is_small = k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k) and problem.rows >= ROOM * k
     is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
-    if is_searched:
-        fewer = min(fewer, BRIEF)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
     offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
@@ -200,9 +200,11 @@ def _searched(
     """The search that prices guide, for so long as the effort says."""
     from sqlanon.udfs.after.search import search
 
-    work = steps.search * min(max(len(problem.counts), LEAST), MOST)
+    work = max(steps.search * min(len(problem.counts), MOST), LEAST if steps.near > 0 else LEAST // 12)
     rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
-    found = search(problem, start, k, rng, rest, proof, objective=objective, work=work, near=steps.near)
+    found = search(
+        problem, start, k, rng, rest, proof, objective=objective, work=work, near=steps.near, heat=steps.warmth
+    )
     return _proven(found, proof, objective)
 
 
