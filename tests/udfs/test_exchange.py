@@ -162,7 +162,7 @@ def test_the_search_keeps_every_row_and_model_and_loses_less(problem):
 
 
 def asked_of_a_large_one() -> dict[str, Problem]:
-    one, two = table(500, 11), table(500, 12, columns=2)
+    one, two = table(1000, 11), table(1000, 12, columns=2)
     found = {next(iter(asked)): promise(one, asked) for asked in ASKED}
     found["ordered"] = promise(one, {"t": 0.2}, distances=["ordered"])
     found["hierarchical"] = promise(one, {"t": 0.2}, distances=[one.attributes[2]])
@@ -184,7 +184,7 @@ def test_auto_searches_under_every_model(name, monkeypatch):
 @pytest.mark.parametrize("objective", ["lm", "precision", "mi"])
 def test_auto_searches_by_every_objective_that_is_one_for_all(objective, monkeypatch):
     monkeypatch.setattr(auto, "MIDDLE", 0)
-    problem = promise(table(500, 11), {"t": 0.2})
+    problem = promise(table(1000, 11), {"t": 0.2})
     found = run("auto", problem, 4, objective=objective)
     assert found.report == {"exchanged": True}
     fast = run("auto", problem, 4, objective=objective, effort="fast")
