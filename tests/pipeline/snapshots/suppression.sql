@@ -323,10 +323,10 @@ union all
 select 2, 0, (select max(rank) from domain_2), top.level, '*', null
 from top
 ),
-nodes as materialized (
-select * from nodes_1
+nodes as (
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_1
 union all
-select * from nodes_2
+select attribute, cast(lo as integer) as lo, cast(hi as integer) as hi, level, place from nodes_2
 ),
 encoded as materialized (
 -- A row is one distinct tuple with its number, the rank of each of its values and the codes of its sensitive values;
@@ -370,7 +370,9 @@ select sqlanon_cluster(
     '{"k": 5, "kinds": ["numbers", "tree"], "weights": [1.0, 1.0], "method": "auto", "parameters": {"objective": "ncp", "effort": "balanced", "time_budget": null}, "seed": 7, "models": {}, "recursive_c": null, "is_strict": true, "sensitive": [], "distances": [], "entity": null, "has_population": false, "max_suppression": null, "refine": true, "forming": "free", "block_size": 1000, "run": null}',
     (select list(struct_pack(attribute := attribute, lo := lo, hi := hi, level := level, place := place)) from nodes),
     (
-        select list(struct_pack(tuple := tuple, rows := rows, released := rows, ranks := [r1, r2], codes := cast([] as bigint[])))
+        select list(struct_pack(
+            tuple := tuple, rows := rows, released := rows, ranks := cast([r1, r2] as integer[]), codes := cast([] as bigint[])
+        ))
         from encoded
     )
 ) as answer
