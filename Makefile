@@ -1,7 +1,6 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes, each of which would compile the tree again
 # The tests keep every core busy: more threads of scikit-learn would only wait for each other.
@@ -30,8 +29,8 @@ types: $(VENV)/.developing
 compiled: $(VENV)/.developing  # bytecode and machine code, once: without it every worker begins by making its own
 	@$(BIN)/python -m pytest -m compiles --no-header --no-summary -p no:cacheprovider
 
-suite: $(VENV)/.developing  # one worker more than cores, as many tests wait for processes; worksteal leaves files whole where it can
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+suite: $(VENV)/.developing
+	$(BIN)/python -m pytest -n auto --dist worksteal  # leaves files whole where it can
 
 nightly: $(VENV)/.developing  ## kills at a hundred moments each, 20,000 fuzzed cases, all worlds of 5,000 tables, the whole sweeps that make test draws from, Spark itself and Spark Connect: an hour or two
 	$(BIN)/python tests/robust/kill.py --moments 100
