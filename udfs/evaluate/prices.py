@@ -48,7 +48,7 @@ LONGER = 5
 CHEAP = 30
 """A walk that takes less than one part in so many of the work that is left is no more than a probe."""
 MORE = 1.1
-"""A cap that gives so many times the prices of the one before is followed by a higher one; ascents do the rest."""
+"""Caps on prices are raised as long as each adds up to this many times the one before; ascents do the rest."""
 STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
@@ -72,7 +72,7 @@ class Round:
 
 
 FEWER = 5
-"""Where too many boxes are near, so many times nearer ones are listed."""
+"""If too many boxes are near, the limit of what counts as near is divided by this."""
 ROUND = 3
 """How many times as long as a walk a round takes, and the walk at the end."""
 ROUNDS = (
