@@ -9,6 +9,7 @@ import numpy as np
 
 from sqlanon.udfs.after.shelves import shelve, unshelve
 from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.space.bare import columns
 from sqlanon.udfs.space.grid import Small
 from sqlanon.udfs.space.machine import inner
 
@@ -36,7 +37,9 @@ class Owners(NamedTuple):
     group: Small
     rows: Small
     of_row: Small
-    """The tuple of each row of the table."""
+    """The tuple of each row of the table,"""
+    total: int
+    """and how many rows there are."""
 
 
 class Boxes(NamedTuple):
@@ -135,7 +138,7 @@ def copied(clusters, draft, g, move):
     groups.length[slot], groups.size[slot], groups.loss[slot] = clusters.length[g], clusters.size[g], clusters.loss[g]
     for i in range(clusters.length[g]):
         groups.tuple[slot, i], groups.rows[slot, i] = clusters.tuple[g, i], clusters.rows[g, i]
-    for j in range(clusters.low.shape[1]):
+    for j in range(columns(clusters.low)):
         groups.low[slot, j], groups.high[slot, j] = clusters.low[g, j], clusters.high[g, j]
     return slot
 
@@ -148,7 +151,7 @@ def give(groups, slot, t, rows):
         if groups.tuple[slot, i] == t:
             place = i
             break
-    if place == groups.tuple.shape[1]:
+    if place == columns(groups.tuple):
         return False
     if place == groups.length[slot]:
         groups.tuple[slot, place], groups.rows[slot, place] = t, 0
@@ -213,7 +216,7 @@ def commit(clusters, owners, shelves, draft):
         draft.used[1] = max(draft.used[1], g + 1)
         clusters.length[g], clusters.size[g] = groups.length[slot], groups.size[slot]
         clusters.loss[g] = groups.loss[slot]
-        for j in range(clusters.low.shape[1]):
+        for j in range(columns(clusters.low)):
             clusters.low[g, j], clusters.high[g, j] = groups.low[slot, j], groups.high[slot, j]
         for i in range(groups.length[slot]):
             t, rows = groups.tuple[slot, i], groups.rows[slot, i]

@@ -11,6 +11,7 @@ import numpy as np
 
 from sqlanon.udfs.after.draft import close, commit, copied, give, joined, loosen, take
 from sqlanon.udfs.after.shelves import shelve
+from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.machine import compiled, inner, uniform
 
 SLOTS = 256
@@ -32,7 +33,7 @@ STEP, OFFERED = 650, 5
 def _badly_placed(clusters, owners, boxes, prices, random):
     """A row that loses more than its price, its group, and a box around it that promises less; -1 if none is found."""
     for _ in range(TRIES):
-        t = owners.of_row[int(uniform(random) * len(owners.of_row))]
+        t = owners.of_row[int(uniform(random) * owners.total)]
         g = owners.group[owners.begin[t] + int(uniform(random) * owners.count[t])]
         loss = clusters.loss[g]
         many = boxes.first[t + 1] - boxes.first[t]
@@ -286,6 +287,8 @@ def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat
 
     What all of them lost together, below 0 if they gained.
     """
+    grid, prices, clusters, owners = bare(grid), bare(prices), bare(clusters), bare(owners)
+    boxes, shelves, draft, random = bare(boxes), bare(shelves), bare(draft), bare(random)
     changed = 0.0
     for _ in range(count):
         draft.numbers[2] += 1
@@ -316,6 +319,7 @@ def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat
 @compiled
 def close_all(grid, groups, shelves, count):
     """Find the boxes of the first groups, and their losses, and put them onto their shelves."""
+    grid, groups, shelves = bare(grid), bare(groups), bare(shelves)
     for g in range(count):
         close(grid, groups, g)
         shelve(shelves, groups, g)

@@ -168,7 +168,7 @@ def _owners(problem: Problem, tuples: Ints, rows: Ints, group: Ints) -> Owners:
     place = begin[tuples[order]] + np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
     owner, some = np.zeros(held.sum(), np.int32), np.zeros(held.sum(), np.int32)
     owner[place], some[place] = group[order], rows[order]
-    return Owners(begin, count, owner, some, np.repeat(np.arange(size, dtype=np.int32), held))
+    return Owners(begin, count, owner, some, np.repeat(np.arange(size, dtype=np.int32), held), int(held.sum()))
 
 
 def _clusters(problem: Problem, tuples: Ints, rows: Ints, group: Ints, k: int, boxes: int) -> tuple[Clusters, Draft]:

@@ -27,8 +27,10 @@ DEAR = 5
 class Shelves(NamedTuple):
     """Shelves as linked lists of groups, and the shelves of each tuple."""
 
+    count: int
+    """How many trees,"""
     attribute: Ints
-    """The trees,"""
+    """which ones,"""
     base: Ints
     """their first nodes,"""
     apart: Ints
@@ -62,6 +64,7 @@ def shelves_of(grid: Grid, k: int, loss: float, groups: int, room: int) -> Shelv
         for kind in kinds.tolist()
     ]
     return Shelves(
+        len(chosen),
         np.array([tree.attribute for tree in chosen], dtype=np.int64),
         np.array([tree.base for tree in chosen], dtype=np.int64),
         apart,
@@ -105,7 +108,7 @@ def _above(parent: Ints, leaf: int) -> list[int]:
 def shelf_of(shelves, groups, g):
     """The shelf of a group."""
     place = 0
-    for i in range(len(shelves.attribute)):
+    for i in range(shelves.count):
         place += (groups.low[g, shelves.attribute[i]] - shelves.base[i]) * shelves.apart[i]
     return place
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.machine import compiled, inner
 
 
@@ -15,9 +16,11 @@ def climb(k, counts, prices, listing, steps, due):
     The boxes come forwards and backwards in turn. A box is looked at when it is due: no sooner than all raises since it
     was last looked at can have broken it. Its members are put in order then, the dearest first, which they mostly are.
     """
-    boxes, raised, work, member = len(listing.loss), 0.0, 0, listing.member
-    for turn in range(len(steps)):
-        for t in range(len(prices)):
+    boxes, turns, tuples = len(listing.loss), len(steps), len(prices)
+    counts, prices, listing, steps, due = bare(counts), bare(prices), bare(listing), bare(steps), bare(due)
+    raised, work, member = 0.0, 0, listing.member
+    for turn in range(turns):
+        for t in range(tuples):
             prices[t] += steps[turn]
         raised += steps[turn]
         for number in range(boxes):
@@ -82,6 +85,7 @@ def nearest(grid, k, some, prices):
     `some` are indices; their prices are written. O(E d) for each, and less where most are far.
     """
     attributes, size = grid.ranks.shape
+    grid, prices = bare(grid), bare(prices)
     top = np.empty(k + 1)
     rows = np.empty(k + 1, np.int64)
     for one in some:

@@ -35,7 +35,7 @@ class Listing(NamedTuple):
     """Where the members of each box end."""
     member: Small
     count: Ints
-    """How many boxes and members there are, and how many boxes found no room."""
+    """How many boxes and members there are, how many boxes found no room, and how many boxes and members have room."""
     most: int
     """How many members a box has at most."""
     is_every: bool = False
@@ -117,7 +117,7 @@ def put(prices, tuples, begin, end, loss, lowest, slack, listing):
     """Write a box down, with those of its members that are, or are near to, the dearest, the dearest first."""
     count, most = listing.count, listing.most
     box, place = count[0], count[1]
-    if box == len(listing.loss) or place + most > len(listing.member):
+    if box == count[3] or place + most > count[4]:
         count[2] += 1
         return
     if end - begin > most:

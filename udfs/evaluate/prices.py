@@ -274,7 +274,7 @@ class Finder:
         for near in (slack, slack / FEWER):
             listing = _listing(room // 10, room, most)._replace(is_every=is_every)
             is_over = self._walk(prices, near, True, listing, self.left // 3)
-            boxes, used, _ = listing.count.tolist()
+            boxes, used = listing.count[:2].tolist()
             if is_over:
                 return listing._replace(
                     loss=listing.loss[:boxes], end=listing.end[:boxes], member=listing.member[:used]
@@ -303,7 +303,8 @@ class Finder:
 
 def _listing(boxes: int, members: int, most: int) -> Listing:
     """Room for so many boxes and members, of which a box has no more than `most`."""
-    return Listing(np.empty(boxes), np.empty(boxes, np.int64), np.empty(members, np.int32), np.zeros(3, np.int64), most)
+    count = np.array([0, 0, 0, boxes, members])
+    return Listing(np.empty(boxes), np.empty(boxes, np.int64), np.empty(members, np.int32), count, most)
 
 
 def _joined(old: Listing, is_kept: Bools, new: Listing) -> Listing:

@@ -21,6 +21,7 @@ import numpy as np
 
 from sqlanon.udfs.evaluate.dearest import TINY, dearest, is_broken, lower, put, rows_of
 from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.space.bare import bare, beginning, columns
 from sqlanon.udfs.space.grid import Grid, Small
 from sqlanon.udfs.space.machine import compiled, inner
 
@@ -57,6 +58,7 @@ class Stack(NamedTuple):
     next: Ints
     """and which is the next."""
     spare: Small
+    digit: Ints
     open_node: Ints
     open_begin: Ints
     place: Floats
@@ -85,6 +87,7 @@ def start(grid: Grid, prices: Floats) -> Stack:
         np.zeros(attributes, np.int64),
         np.zeros(attributes, np.int64),
         np.empty(size, np.int32),
+        np.empty(DIGIT + 1, np.int64),
         np.empty(size + 1, np.int64),
         np.empty(size + 1, np.int64),
         np.empty(size + 1),
@@ -95,7 +98,7 @@ def start(grid: Grid, prices: Floats) -> Stack:
 
 
 @inner
-def _sort(tuples, length, ranks, spare):
+def _sort(tuples, length, ranks, spare, place):
     """Put the tuples in the order of their ranks."""
     most = 0
     for i in range(length):
@@ -109,7 +112,6 @@ def _sort(tuples, length, ranks, spare):
             tuples[j] = t
         return
     digits = min(DIGIT, most + 1)
-    place = np.empty(digits + 1, np.int64)
     shift = 0
     while True:
         for digit in range(digits + 1):
@@ -144,7 +146,7 @@ def _enter(grid, stack, j, length, loss, room):
 @inner
 def _list_nodes(grid, stack, j, loss, room):
     """The nodes of a tree that are closest common nodes of some tuples, children before parents."""
-    tuples, ranks, leaf = stack.tuple[j], grid.ranks[j], grid.leaf[grid.begin[j] :]
+    tuples, ranks, leaf = stack.tuple[j], grid.ranks[j], beginning(grid.leaf, grid.begin[j])
     length, i, found, opened = stack.length[j], 0, 0, 0
     while i <= length:
         rank = ranks[tuples[i]] if i < length else -1
@@ -175,7 +177,7 @@ def _list_nodes(grid, stack, j, loss, room):
 def _list_ranges(grid, stack, j, loss, room):
     """The ranges of stretches; where there are too many, the one of all, at no loss, stands for them."""
     tuples, ranks, length, begin = stack.tuple[j], grid.ranks[j], stack.length[j], grid.begin[j]
-    found, i, most = 0, 0, stack.begin.shape[1]
+    found, i, most = 0, 0, columns(stack.begin)
     while i < length:
         low = begin + ranks[tuples[i]]
         after, e = i, i
@@ -206,7 +208,7 @@ def _survey(grid, q, prices, tuples, length, highest, stack):
     it by, which is the difference of two sums over all values before one.
     """
     j = len(grid.ranks) - 1
-    ranks, at = grid.ranks[j], grid.first[grid.begin[j] :]
+    ranks, at = grid.ranks[j], beginning(grid.first, grid.begin[j])
     starts, rows, place, dear, sums = stack.open_node, stack.open_begin, stack.place, stack.dear, stack.sums
     found, i = 0, 0
     rows[0] = 0
@@ -314,11 +316,12 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
     If it is a listing, boxes that are broken or would be at `slack` less loss are written down. Otherwise the prices
     in broken ones are lowered: as prices only fall, no box that was looked at breaks again, and at the end none is.
     """
+    grid, prices, stack, top, listing = bare(grid), bare(prices), bare(stack), bare(top), bare(listing)
     last, work = len(grid.ranks) - 1, 0
     while stack.depth[0] >= -1 and work < quota:
         j = stack.depth[0]
         if j < 0:
-            begin, end, loss, room = 0, grid.ranks.shape[1], 0.0, np.inf
+            begin, end, loss, room = 0, columns(grid.ranks), 0.0, np.inf
             stack.depth[0] = OVER
         else:
             if stack.next[j] == stack.count[j]:
@@ -347,7 +350,7 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
                 below[i - begin] = mine[i]
         work += end - begin
         inside = stack.tuple[j + 1]
-        _sort(inside, end - begin, grid.ranks[j + 1], stack.spare)
+        _sort(inside, end - begin, grid.ranks[j + 1], stack.spare, stack.digit)
         if j + 1 == last and grid.is_exact:
             for is_shortest in (True, False):
                 if is_listing and is_shortest:

@@ -22,9 +22,9 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function in machine code, without Python's lock. The code is kept beside the file or in the user's cache."""
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     except RuntimeError:  # there is no folder to keep it in
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, error_model="numpy")(function)
 
 
 def inner(function: Callable[..., Any]) -> Callable[..., Any]:
