@@ -9,7 +9,6 @@ import numpy as np
 
 from sqlanon.udfs.after.shelves import shelve, unshelve
 from sqlanon.udfs.problem import Floats, Ints
-from sqlanon.udfs.space.bare import columns
 from sqlanon.udfs.space.grid import Small
 from sqlanon.udfs.space.machine import inner
 
@@ -138,7 +137,7 @@ def copied(clusters, draft, g, move):
     groups.length[slot], groups.size[slot], groups.loss[slot] = clusters.length[g], clusters.size[g], clusters.loss[g]
     for i in range(clusters.length[g]):
         groups.tuple[slot, i], groups.rows[slot, i] = clusters.tuple[g, i], clusters.rows[g, i]
-    for j in range(columns(clusters.low)):
+    for j in range(clusters.low.shape[1]):
         groups.low[slot, j], groups.high[slot, j] = clusters.low[g, j], clusters.high[g, j]
     return slot
 
@@ -151,7 +150,7 @@ def give(groups, slot, t, rows):
         if groups.tuple[slot, i] == t:
             place = i
             break
-    if place == columns(groups.tuple):
+    if place == groups.tuple.shape[1]:
         return False
     if place == groups.length[slot]:
         groups.tuple[slot, place], groups.rows[slot, place] = t, 0
@@ -216,7 +215,7 @@ def commit(clusters, owners, shelves, draft):
         draft.used[1] = max(draft.used[1], g + 1)
         clusters.length[g], clusters.size[g] = groups.length[slot], groups.size[slot]
         clusters.loss[g] = groups.loss[slot]
-        for j in range(columns(clusters.low)):
+        for j in range(clusters.low.shape[1]):
             clusters.low[g, j], clusters.high[g, j] = groups.low[slot, j], groups.high[slot, j]
         for i in range(groups.length[slot]):
             t, rows = groups.tuple[slot, i], groups.rows[slot, i]

@@ -21,7 +21,7 @@ import numpy as np
 
 from sqlanon.udfs.evaluate.dearest import TINY, dearest, is_broken, lower, put, rows_of
 from sqlanon.udfs.problem import Floats, Ints
-from sqlanon.udfs.space.bare import bare, beginning, columns
+from sqlanon.udfs.space.bare import bare, beginning
 from sqlanon.udfs.space.grid import Grid, Small
 from sqlanon.udfs.space.machine import compiled, inner
 
@@ -177,7 +177,7 @@ def _list_nodes(grid, stack, j, loss, room):
 def _list_ranges(grid, stack, j, loss, room):
     """The ranges of stretches; where there are too many, the one of all, at no loss, stands for them."""
     tuples, ranks, length, begin = stack.tuple[j], grid.ranks[j], stack.length[j], grid.begin[j]
-    found, i, most = 0, 0, columns(stack.begin)
+    found, i, most = 0, 0, stack.begin.shape[1]
     while i < length:
         low = begin + ranks[tuples[i]]
         after, e = i, i
@@ -321,7 +321,7 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
     while stack.depth[0] >= -1 and work < quota:
         j = stack.depth[0]
         if j < 0:
-            begin, end, loss, room = 0, columns(grid.ranks), 0.0, np.inf
+            begin, end, loss, room = 0, grid.ranks.shape[1], 0.0, np.inf
             stack.depth[0] = OVER
         else:
             if stack.next[j] == stack.count[j]:

@@ -36,7 +36,9 @@ class Axes(NamedTuple):
     """Of numbers: the place of each rank on the line, and how many rows of each sensitive value, and in all, are below
     it."""
     logs: Floats
-    """The logarithms of numbers of rows."""
+    """The logarithms of numbers of rows,"""
+    whole: float
+    """and of that of all rows."""
     table: Floats
     start: Ints
     side: Ints
@@ -56,13 +58,13 @@ def line_rate(unit, weight, lo, hi):
 
 
 @inner
-def logs_rate(unit, seen, total, logs, weight, begin, lo, hi, v, mi, pmi):
+def logs_rate(unit, seen, total, logs, whole, weight, begin, lo, hi, v, mi, pmi):
     """What a row of a sensitive value is charged for a range by the rows that it covers."""
     first, last = begin + lo, begin + hi + 1
     if lo != hi and np.isnan(unit[begin + hi]):  # numbers with NULL
         first = begin
     within = logs[max(total[last] - total[first], 1)]
-    rate = within - logs[-1]
+    rate = within - whole
     if mi < 1:
         rate = mi * rate + pmi * (within - logs[max(seen[last, v] - seen[first, v], 1)])
     return np.rint(weight * rate / GRAIN) * GRAIN
@@ -79,8 +81,8 @@ def range_rate(axes, j, node, lo, hi, v):
         return line_rate(axes.unit, weight, begin + lo, begin + hi)
     if kind == TABLE:
         return axes.table[axes.start[j] + lo * axes.side[j] + hi, v]
-    share = axes.share
-    return logs_rate(axes.unit, axes.seen, axes.total, axes.logs, weight, begin, lo, hi, v, share, 1.0 - share)
+    share, given = axes.share, (axes.unit, axes.seen, axes.total, axes.logs, axes.whole, weight, begin)
+    return logs_rate(*given, lo, hi, v, share, 1.0 - share)
 
 
 @inner
@@ -90,10 +92,10 @@ def line_more(unit, weight, begin, low, high, lo, hi):
 
 
 @inner
-def logs_more(unit, seen, total, logs, weight, begin, share, low, high, lo, hi, v):
+def logs_more(unit, seen, total, logs, whole, weight, begin, share, low, high, lo, hi, v):
     """What [lo, hi] is charged more than [low, high]."""
-    more = logs_rate(unit, seen, total, logs, weight, begin, lo, hi, v, share, 1.0 - share)
-    return more - logs_rate(unit, seen, total, logs, weight, begin, low, high, v, share, 1.0 - share)
+    more = logs_rate(unit, seen, total, logs, whole, weight, begin, lo, hi, v, share, 1.0 - share)
+    return more - logs_rate(unit, seen, total, logs, whole, weight, begin, low, high, v, share, 1.0 - share)
 
 
 @inner

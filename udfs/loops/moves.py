@@ -38,6 +38,7 @@ class Table:
             codes = np.array(problem.sensitive, dtype=np.int64, order="C")
             self.kinds = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
         self.rows = Rows(
+            len(self.tuple),
             self.tuple,
             np.array(problem.ranks, dtype=np.int32, order="C"),
             np.array(value, dtype=np.int64),
@@ -125,6 +126,7 @@ def _axes(measure: list[Rate], rows: int) -> Axes:
         seen=seen,
         total=seen.sum(axis=1),
         logs=np.log2(np.maximum(np.arange(rows + 1), 1)),
+        whole=float(np.log2(np.maximum(np.arange(rows + 1), 1))[-1]),
         table=np.concatenate(tables),
         start=np.cumsum([0, *(len(table) for table in tables)])[:-1],
         side=np.array([rate.ranks for rate in measure]),

@@ -20,6 +20,7 @@ import numpy as np
 from sqlanon.udfs.loops.charged import LINE, TABLE, TREE, above, line_more, logs_more, logs_rate, range_rate
 from sqlanon.udfs.models import SLACK
 from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.machine import compiled, inner
 
 EPSILON = 1e-12
@@ -31,6 +32,7 @@ BLOCK = 64
 class Rows(NamedTuple):
     """The rows, sorted by tuple, and what does not change about them."""
 
+    total: int
     tuple: Ints
     ranks: Any
     value: Ints
@@ -114,6 +116,15 @@ def cover(axes, state, c, j, node, lo, hi):
 
 
 @inner
+def most_often(state, c, begin, end):
+    """How many rows of a cluster have the most frequent of some codes."""
+    most = np.int64(0)
+    for code in range(begin, end):
+        most = max(most, state.often[c, code])
+    return most
+
+
+@inner
 def count(rows, state, t, c, by):
     """One row of a tuple more or less."""
     state.size[c] += by
@@ -121,7 +132,7 @@ def count(rows, state, t, c, by):
     for q in range(rows.codes.shape[1]):
         begin, end = rows.code_begin[q], rows.code_begin[q + 1]
         state.often[c, begin + rows.codes[t, q]] += by
-        state.most[c, q] = state.often[c, begin:end].max()
+        state.most[c, q] = most_often(state, c, begin, end)
 
 
 @inner
@@ -186,7 +197,8 @@ def settle(axes, rows, state, c):
         return
     for j in range(state.box.shape[1]):
         node, saved = state.box[c, j, 2], state.spare
-        saved[:] = 0.0
+        for v in range(values):
+            saved[v] = 0.0
         if axes.kind[j] == TREE:
             up = node
             while up != axes.parent[up]:
@@ -198,7 +210,7 @@ def settle(axes, rows, state, c):
                     saved[v] = min(saved[v], gain + axes.rate[up, v] - axes.rate[node, v])
         else:  # a wider range is charged no less for MI, and for PMI no less than nothing
             gain, low, high = 0.0, state.box[c, j, 0], state.box[c, j, 1]
-            given = axes.unit, axes.seen, axes.total, axes.logs, axes.weight[j], axes.begin[j], low, high
+            given = axes.unit, axes.seen, axes.total, axes.logs, axes.whole, axes.weight[j], axes.begin[j], low, high
             for v in range(values):
                 saved[v] = min(0.0, logs_rate(*given, v, axes.share, 0.0) - range_rate(axes, j, 0, low, high, v))
                 gain += saved[v] * state.mass[c, v]
@@ -211,7 +223,10 @@ def settle(axes, rows, state, c):
 @compiled
 def gather(axes, rows, state, order, first, stop):
     """Put rows into the clusters that `state.place` names, from the first of them on."""
-    for row in order:
+    rest = len(order)
+    axes, rows, state, order = bare(axes), bare(rows), bare(state), bare(order)
+    for i in range(rest):
+        row = order[i]
         put(axes, rows, state, row, state.place[row])
     for c in range(first, stop):
         settle(axes, rows, state, c)
@@ -245,7 +260,7 @@ def may_leave(rows, state, t, c):
         if left and state.most[c, q] * rows.l > left + SLACK:
             code = rows.code_begin[q] + rows.codes[t, q]
             state.often[c, code] -= 1
-            most = state.often[c, rows.code_begin[q] : rows.code_begin[q + 1]].max()
+            most = most_often(state, c, rows.code_begin[q], rows.code_begin[q + 1])
             state.often[c, code] += 1
             if most * rows.l > left + SLACK:
                 return False
@@ -271,13 +286,13 @@ def nearest(axes, rows, state, row, home, best):
     least, changed, mass, ranks, found = state.least[value], state.changed, state.mass, rows.ranks[t], -1
     kind, begin, weight, unit = axes.kind, axes.begin, axes.weight, axes.unit
     rate, first, last, parent = axes.rate, axes.first, axes.last, axes.parent
-    seen, total, logs = axes.seen, axes.total, axes.logs
+    seen, total, logs, whole = axes.seen, axes.total, axes.logs, axes.whole
     table, start, side = axes.table, axes.start, axes.side
     box, since = state.box, state.asked[t] if state.answer[t] >= best else -1
-    asker, count = state.asker[t], len(least)
-    for block in range(-2, len(state.recent)):
+    asker, count = state.asker[t], len(state.level)
+    for block in range(-2, (count + BLOCK - 1) // BLOCK):
         if block < 0:  # first the clusters of the rows before and after, which are often copies or alike
-            begin_c = state.place[max(row - 1, 0) if block == -1 else min(row + 1, len(state.place) - 1)]
+            begin_c = state.place[max(row - 1, 0) if block == -1 else min(row + 1, rows.total - 1)]
             end_c, after = begin_c + 1, -1
         else:
             begin_c, end_c, after = block * BLOCK, min(block * BLOCK + BLOCK, count), since
@@ -305,7 +320,7 @@ def nearest(axes, rows, state, row, home, best):
                         else:
                             lo, hi = min(rank, low), max(rank, high)
                             more = logs_more(
-                                unit, seen, total, logs, weight[j], begin[j], axes.share, low, high, lo, hi, v
+                                unit, seen, total, logs, whole, weight[j], begin[j], axes.share, low, high, lo, hi, v
                             )
                         bound += more * (mass[c, v] + (v == value))
                 j += 1
@@ -345,6 +360,7 @@ def sweep(axes, rows, state, line, end, floor, begin, stop):
     A cluster of `floor` rows or fewer keeps them. A row that stays ends its run: up to `end` are copies of it, which
     would find the same.
     """
+    axes, rows, state, line, end = bare(axes), bare(rows), bare(state), bare(line), bare(end)
     moved, step = 0, begin
     while step < stop:
         row = line[step]
@@ -375,12 +391,13 @@ def sweep(axes, rows, state, line, end, floor, begin, stop):
 @compiled
 def apart(axes, rows, state, one, added):
     """What uniting a cluster with each other one adds to the charge."""
+    axes, state, added = bare(axes), bare(state), bare(added)
     values, level = state.level.shape[1], state.spare
     kind, begin, weight, unit = axes.kind, axes.begin, axes.weight, axes.unit
     rate, first, last, parent = axes.rate, axes.first, axes.last, axes.parent
-    seen, total, logs = axes.seen, axes.total, axes.logs
+    seen, total, logs, whole = axes.seen, axes.total, axes.logs, axes.whole
     table, start, side = axes.table, axes.start, axes.side
-    for c in range(len(added)):
+    for c in range(len(state.level)):
         for v in range(values):
             level[v] = state.level[c, v]
         for j in range(state.box.shape[1]):
@@ -399,7 +416,7 @@ def apart(axes, rows, state, one, added):
                         level[v] += table[start[j] + lo * side[j] + hi, v] - table[start[j] + low * side[j] + high, v]
                     else:
                         level[v] += logs_more(
-                            unit, seen, total, logs, weight[j], begin[j], axes.share, low, high, lo, hi, v
+                            unit, seen, total, logs, whole, weight[j], begin[j], axes.share, low, high, lo, hi, v
                         )
         added[c] = -state.charge[c] - state.charge[one]
         for v in range(values):

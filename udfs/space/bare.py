@@ -1,4 +1,4 @@
-"""Arrays as compiled loops get them: bare pointers, and sheets for those of two dimensions.
+"""Arrays as compiled loops get them: bare pointers, and sheets for those of two or three dimensions.
 
 An array is ten words for numba, with a count of who refers to it, and every place is looked at whether it counts from
 the end. A tuple of twenty such arrays is passed from function to function as two hundred words, which takes most of the
@@ -12,73 +12,75 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import extending, types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.datamodel.registry import register_default
-from numba.core.imputils import lower_builtin
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-
-
-def _intrinsic(function: Any) -> Any:
-    """What compiled functions call, as they see it: without the context."""
-    return extending.intrinsic(function)
+from numba.core.errors import TypingError
+from numba.core.imputils import lower_builtin, lower_getattr
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 
 
 class Sheet(types.Type):
-    """Rows of the same width, one after the other."""
+    """An array of several dimensions in the order of C: `sheet[i, j]`, `sheet[i]`, `sheet.shape`."""
 
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = dtype
-        super().__init__(f"sheet({dtype})")
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        self.dtype, self.ndim = dtype, ndim
+        self.sizes = types.UniTuple(types.int64, ndim)
+        super().__init__(f"sheet({dtype}, {ndim})")
+
+    def part(self, places: int) -> Any:
+        """The type of what is at so many places."""
+        return self.dtype if places == self.ndim else _bared(self.dtype, self.ndim - places)
 
 
 @register_default(Sheet)
 class _SheetModel(models.StructModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, [("data", types.CPointer(kind.dtype)), *_SIZES])
+    def __init__(self, manager: Any, kind: Sheet) -> None:
+        super().__init__(manager, kind, [("data", types.CPointer(kind.dtype)), ("shape", kind.sizes)])
 
 
-_SIZES = [("rows", types.int64), ("width", types.int64)]
+def _bared(dtype: Any, ndim: int) -> Any:
+    return types.CPointer(dtype) if ndim == 1 else Sheet(dtype, ndim)
 
 
-def _pointed(kind: Any) -> Any:
+def _stripped(kind: Any) -> Any:
     """The type of what is bare."""
     if isinstance(kind, types.BaseNamedTuple):
-        return types.NamedTuple([_pointed(each) for each in kind.types], kind.instance_class)
-    if not isinstance(kind, types.Array):
-        return kind
-    dtype = types.uint8 if kind.dtype == types.boolean else kind.dtype
-    return types.CPointer(dtype) if kind.ndim == 1 else Sheet(dtype)
+        return types.NamedTuple([_stripped(each) for each in kind.types], kind.instance_class)
+    if isinstance(kind, types.Array):
+        if kind.layout != "C":
+            raise TypingError(f"an array of the layout {kind.layout}, which a pointer does not tell")
+        return _bared(types.uint8 if kind.dtype == types.boolean else kind.dtype, kind.ndim)
+    return kind
+
+
+def _intrinsic(function: Any) -> Any:
+    """As compiled functions call it: without the context."""
+    return extending.intrinsic(function)
 
 
 @_intrinsic
 def bare(_context, given):
-    """A named tuple of arrays in the order of C, numbers and such tuples, with pointers and sheets in their places."""
+    """An array in the order of C, or a named tuple of such arrays, numbers and named tuples, without what loops do not
+    need."""
 
-    def stripped(context, builder, kind, value):
-        made = _pointed(kind)
+    def strip(context, builder, kind, value):
         if isinstance(kind, types.BaseNamedTuple):
             parts = [
-                stripped(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kind.types)
+                strip(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kind.types)
             ]
-            return context.make_tuple(builder, made, parts)
+            return context.make_tuple(builder, _stripped(kind), parts)
         if not isinstance(kind, types.Array):
             return value
-        array = context.make_array(kind)(context, builder, value)
+        array, made = context.make_array(kind)(context, builder, value), _stripped(kind)
         data = builder.bitcast(array.data, context.get_value_type(types.CPointer(made.dtype)))
-        if kind.ndim == 1:
-            return data
-        sheet = cgutils.create_struct_proxy(made)(context, builder)
-        sheet.data = data
-        sheet.rows, sheet.width = cgutils.unpack_tuple(builder, array.shape)
-        return sheet._getvalue()
+        return data if kind.ndim == 1 else _sheet(context, builder, made, data, array.shape)
 
     def generate(context, builder, asked, given):
-        return stripped(context, builder, asked.args[0], given[0])
+        return strip(context, builder, asked.args[0], given[0])
 
-    return _pointed(given)(given), generate
+    return _stripped(given)(given), generate
 
 
 @_intrinsic
@@ -91,27 +93,27 @@ def beginning(_context, pointer, place):
     return pointer(pointer, types.int64), generate
 
 
-@_intrinsic
-def columns(_context, sheet):
-    """How many values a row of a sheet has."""
+def _sheet(context, builder, kind, data, shape):
+    made = cgutils.create_struct_proxy(kind)(context, builder)
+    made.data, made.shape = data, shape
+    return made._getvalue()
 
-    def generate(context, builder, asked, given):
-        return _opened(context, builder, asked.args[0], given[0]).width
 
-    return types.int64(sheet), generate
+def _places(place: Any) -> Any:
+    """How many places, and the type that they are brought to."""
+    count = 1 if isinstance(place, types.Integer) else len(place)
+    return count, types.int64 if count == 1 else types.UniTuple(types.int64, count)
 
 
 @infer_global(operator.getitem)
 class _Get(AbstractTemplate):
-    """A row of a sheet as a pointer, or one of its values."""
+    """A value of a sheet, or a part that begins at some places."""
 
     def generic(self, args, _kws):
-        sheet, place = args
-        if not isinstance(sheet, Sheet):
+        if not isinstance(args[0], Sheet):
             return None
-        if isinstance(place, types.Integer):
-            return signature(types.CPointer(sheet.dtype), sheet, types.int64)
-        return signature(sheet.dtype, sheet, types.UniTuple(types.int64, 2))
+        count, places = _places(args[1])
+        return signature(args[0].part(count), args[0], places)
 
 
 @infer_global(operator.setitem)
@@ -119,10 +121,7 @@ class _Set(AbstractTemplate):
     """Write a value of a sheet."""
 
     def generic(self, args, _kws):
-        sheet = args[0]
-        if not isinstance(sheet, Sheet):
-            return None
-        return signature(types.none, sheet, types.UniTuple(types.int64, 2), sheet.dtype)
+        return signature(types.none, args[0], args[0].sizes, args[0].dtype) if isinstance(args[0], Sheet) else None
 
 
 @infer_global(len)
@@ -133,33 +132,49 @@ class _Length(AbstractTemplate):
         return signature(types.int64, args[0]) if isinstance(args[0], Sheet) else None
 
 
-def _opened(context, builder, kind, value):
-    return cgutils.create_struct_proxy(kind)(context, builder, value=value)
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = Sheet
+
+    def resolve_shape(self, sheet):
+        """The length of each dimension."""
+        return sheet.sizes
 
 
-def _place(context, builder, kind, value, at):
-    sheet = _opened(context, builder, kind, value)
-    row, column = cgutils.unpack_tuple(builder, at, 2)
-    return builder.gep(sheet.data, [builder.add(builder.mul(row, sheet.width), column)])
-
-
-@lower_builtin(operator.getitem, Sheet, types.UniTuple)
-def _get(context, builder, asked, given):
-    return builder.load(_place(context, builder, asked.args[0], *given))
+def _at(context, builder, kind, value, places):
+    """The pointer to some places of a sheet, and the lengths of the dimensions after them."""
+    sheet = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    shape = cgutils.unpack_tuple(builder, sheet.shape)
+    flat = places[0]
+    for i in range(1, kind.ndim):
+        flat = builder.mul(flat, shape[i])
+        flat = builder.add(flat, places[i]) if i < len(places) else flat
+    return builder.gep(sheet.data, [flat]), shape[len(places) :]
 
 
 @lower_builtin(operator.getitem, Sheet, types.Integer)
-def _row(context, builder, asked, given):
-    zero = ir.Constant(ir.IntType(64), 0)
-    at = context.make_tuple(builder, types.UniTuple(types.int64, 2), [given[1], zero])
-    return _place(context, builder, asked.args[0], given[0], at)
+@lower_builtin(operator.getitem, Sheet, types.UniTuple)
+def _get(context, builder, asked, given):
+    kind, place = asked.args
+    places = [given[1]] if isinstance(place, types.Integer) else cgutils.unpack_tuple(builder, given[1])
+    pointer, shape = _at(context, builder, kind, given[0], places)
+    if len(places) == kind.ndim:
+        return builder.load(pointer)
+    made = kind.part(len(places))
+    return pointer if len(shape) == 1 else _sheet(context, builder, made, pointer, cgutils.pack_array(builder, shape))
 
 
 @lower_builtin(operator.setitem, Sheet, types.UniTuple, types.Any)
 def _set(context, builder, asked, given):
-    builder.store(given[2], _place(context, builder, asked.args[0], *given[:2]))
+    places = cgutils.unpack_tuple(builder, given[1])
+    builder.store(given[2], _at(context, builder, asked.args[0], given[0], places)[0])
 
 
 @lower_builtin(len, Sheet)
 def _length(context, builder, asked, given):
-    return _opened(context, builder, asked.args[0], given[0]).rows
+    return builder.extract_value(_shape(context, builder, asked.args[0], given[0]), 0)
+
+
+@lower_getattr(Sheet, "shape")
+def _shape(context, builder, kind, value):
+    return cgutils.create_struct_proxy(kind)(context, builder, value=value).shape
