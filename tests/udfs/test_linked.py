@@ -136,7 +136,7 @@ def test_an_alignment_is_the_cheapest_of_all(rows: list[tuple[int, ...]], cut: i
     problem = problem_of(rows[:9], 2)
     ranks = np.ascontiguousarray(problem.ranks)
     first, second = list(range(cut)), list(range(cut, len(ranks)))
-    people = Histories(ranks, np.array([0, cut]), np.array([len(first), len(second)]), price)
+    people = Histories(ranks, np.array([0, cut]), np.array([len(first), len(second)]), price, 2)
     size = len(ranks)
     desk, losses = Desk.of(size, 2, 2, 1), Losses.of(problem)
     lo, hi, loss = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2), dtype=np.int64), np.zeros(size)

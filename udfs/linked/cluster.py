@@ -28,7 +28,7 @@ from sqlanon.errors import DataError
 from sqlanon.udfs.after import blocks
 from sqlanon.udfs.legality import check_legal, margins
 from sqlanon.udfs.linked.profiles import Desk, Histories, Losses, build, rows_in_boxes
-from sqlanon.udfs.linked.search import SAMPLED, State, anneal, greedy, scatter
+from sqlanon.udfs.linked.search import POOLED, SAMPLED, State, anneal, greedy, scatter
 from sqlanon.udfs.method import THOUSANDTHS, Progress, between
 from sqlanon.udfs.models import SLACK
 from sqlanon.udfs.problem import LEFT_OUT, Floats, Groups, Ints, Problem
@@ -86,7 +86,7 @@ class People:
         size = self.size[some]
         first = np.cumsum(size) - size
         rows = np.repeat(self.first[some] - first, size) + np.arange(size.sum())
-        return Histories(np.ascontiguousarray(problem.ranks[self.tuple[rows]]), first, size, float(price))
+        return Histories(np.ascontiguousarray(problem.ranks[self.tuple[rows]]), first, size, float(price), len(size))
 
 
 def cluster(
@@ -164,7 +164,7 @@ def _grouped(
         progress(300 * made // wanted, THOUSANDTHS)
     scatter(losses, histories, state, free, left, desk)
     new = State.of_groups(5 * k + 3, room, rows, width, 0)
-    sample, pool = np.zeros(SAMPLED + room, dtype=np.int64), np.zeros(4 * k, dtype=np.int64)
+    sample, pool = np.zeros(SAMPLED + room, dtype=np.int64), np.zeros(POOLED * k, dtype=np.int64)
     total, at_once = int(steps * number), max(1, 500 // k)
     for begin in range(0, total, at_once):
         warmth = WARM * (COLD / WARM) ** (begin / total)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sqlanon.udfs.problem import Bools, Floats, Ints, Problem, Tree
+from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.machine import compiled, inner, uniform
 
 
@@ -54,13 +55,14 @@ class Losses(NamedTuple):
 class Histories(NamedTuple):
     """The rows of people, person after person and in order: ranks of person p are those from first[p], size[p] of them.
 
-    `price` is that of dropping a row.
+    `price` is that of dropping a row, `total` the number of people.
     """
 
     ranks: Ints
     first: Ints
     size: Ints
     price: float
+    total: int
 
 
 class Desk(NamedTuple):
@@ -93,10 +95,10 @@ class Desk(NamedTuple):
 
 
 @inner
-def widened(losses, lo, hi, row):
+def widened(losses, attributes, lo, hi, row):
     """What a box loses once it covers the row, too."""
     total = 0.0
-    for j in range(len(row)):
+    for j in range(attributes):
         a, b = min(lo[j], row[j]), max(hi[j], row[j])
         if a == b:
             continue
@@ -118,14 +120,14 @@ def aligned(losses, people, lo, hi, loss, boxes, size, person, limit, desk):
     rows, start, price = people.size[person], people.first[person], people.price
     if price >= 1.0 and (rows - boxes) * price >= limit:
         return limit
-    cost, step = desk.cost, desk.step
+    cost, step, attributes = desk.cost, desk.step, lo.shape[1]
     for j in range(1, rows + 1):
         cost[0, j], step[0, j] = j * price, 2
     for i in range(1, boxes + 1):
         without = size * (price - loss[i - 1])
         cost[i, 0], step[i, 0] = cost[i - 1, 0] + without, 1
         for j in range(1, rows + 1):
-            wide = widened(losses, lo[i - 1], hi[i - 1], people.ranks[start + j - 1])
+            wide = widened(losses, attributes, lo[i - 1], hi[i - 1], people.ranks[start + j - 1])
             best, way = cost[i - 1, j - 1] + (size + 1) * wide - size * loss[i - 1], 3
             if cost[i - 1, j] + without < best:
                 best, way = cost[i - 1, j] + without, 1
@@ -166,8 +168,8 @@ def put(losses, people, lo, hi, loss, boxes, size, person, desk):
         if desk.match[i] < 0:
             continue
         row = people.ranks[start + desk.match[i]]
-        loss[left] = widened(losses, lo[i], hi[i], row)
-        for j in range(len(row)):
+        loss[left] = widened(losses, lo.shape[1], lo[i], hi[i], row)
+        for j in range(lo.shape[1]):
             low, high = min(lo[i, j], row[j]), max(hi[i, j], row[j])
             lo[left, j], hi[left, j] = low, high
         left += 1
@@ -209,12 +211,12 @@ def copy_boxes(lo, hi, loss, to_lo, to_hi, to_loss, boxes):
             to_hi[i, j] = hi[i, j]
 
 
-@compiled
-def build(losses, people, who, number, lo, hi, loss, desk):
+@inner
+def better(losses, people, who, number, lo, hi, loss, desk):
     """The better profile of two orders, those with most rows first or last; `who` is left in that order."""
     sort_by_size(people, who, number, -1, desk.random)
     total, boxes = profile(losses, people, who, number, lo, hi, loss, desk)
-    other = desk.order[:number]
+    other = desk.order
     for i in range(number):
         other[i] = who[i]
     sort_by_size(people, other, number, 1, desk.random)
@@ -228,11 +230,19 @@ def build(losses, people, who, number, lo, hi, loss, desk):
 
 
 @compiled
+def build(losses, people, who, number, lo, hi, loss, desk):
+    """The same for the arrays of Python."""
+    return better(bare(losses), bare(people), bare(who), number, bare(lo), bare(hi), bare(loss), bare(desk))
+
+
+@compiled
 def rows_in_boxes(losses, people, who, number, lo, hi, loss, found, desk):
     """Which row goes where: found[i, b] is the number of the row, among those of who[i], in box b of the final profile.
 
     Returns how many boxes there are.
     """
+    losses, people, who, desk = bare(losses), bare(people), bare(who), bare(desk)
+    lo, hi, loss, found = bare(lo), bare(hi), bare(loss), bare(found)
     boxes = 0
     for i in range(number):
         before = boxes

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqlanon.udfs.linked.profiles import aligned, build, copy_boxes, put
+from sqlanon.udfs.linked.profiles import aligned, better, copy_boxes, put
 from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.machine import compiled, inner, uniform
 
 COMPARED = 2_000
@@ -23,6 +24,8 @@ SAMPLED = 300
 """People from whom a new group is opened."""
 TARGETS = 60
 """Groups that a person may change places with."""
+POOLED = 4
+"""People of groups that a step dissolves, in k, at most."""
 OPENS = 0.65
 """How often a step opens a group."""
 
@@ -85,7 +88,7 @@ def join(losses, people, state, g, person, desk):
 @inner
 def rebuild(losses, people, state, g, desk):
     """The profile of a group again."""
-    state.cost[g], state.boxes[g] = build(
+    state.cost[g], state.boxes[g] = better(
         losses, people, state.who[g], state.size[g], state.lo[g], state.hi[g], state.loss[g], desk
     )
 
@@ -94,6 +97,7 @@ def rebuild(losses, people, state, g, desk):
 def greedy(losses, people, state, k, free, left, groups, wanted, desk):
     """Make more groups until there are `wanted`, of the people free[:left], those with most rows last: how many are
     left."""
+    losses, people, state, free, desk = bare(losses), bare(people), bare(state), bare(free), bare(desk)
     while groups < wanted and left >= k:
         left -= 1
         state.size[groups], state.boxes[groups], state.cost[groups] = 0, 0, 0.0
@@ -122,9 +126,10 @@ def greedy(losses, people, state, k, free, left, groups, wanted, desk):
 @compiled
 def scatter(losses, people, state, free, left, desk):
     """The people who are left join the groups where they cost least."""
+    losses, people, state, free, desk = bare(losses), bare(people), bare(state), bare(free), bare(desk)
     for i in range(left):
         best, chosen = np.inf, -1
-        for g in range(len(state.size)):
+        for g in range(len(state.who)):
             cost = costs(losses, people, state, g, free[i], best, desk)
             if cost < best:
                 best, chosen = cost, g
@@ -191,7 +196,7 @@ def move(losses, people, state, new, k, person, limit, desk):
     or 0 if it is more than the limit."""
     a = state.of[person]
     can_leave = state.size[a] > k
-    groups = len(state.size)
+    groups = len(state.who)
     best, b = np.inf, -1
     for i in range(groups if can_leave else TARGETS):
         g = i if can_leave else int(uniform(desk.random) * groups)
@@ -224,9 +229,9 @@ def move(losses, people, state, new, k, person, limit, desk):
 def opened(losses, people, state, new, k, person, some, desk):
     """A new group around a person, in slot 0: of a sample and those with them, who cost little and pay much."""
     a = state.of[person]
-    number = len(some) - state.who.shape[1]
+    number = SAMPLED
     for i in range(number):
-        some[i] = int(uniform(desk.random) * len(state.of))
+        some[i] = int(uniform(desk.random) * people.total)
     for i in range(state.size[a]):
         some[number] = state.who[a, i]
         number += 1
@@ -273,7 +278,7 @@ def donors(losses, people, state, new, k, pool, desk):
             rebuild(losses, people, new, slot, desk)
             change += new.cost[slot]
             continue
-        if pooled + new.size[slot] > len(pool):
+        if pooled + new.size[slot] > POOLED * k:
             return slots, -1, change
         for i in range(new.size[slot]):
             pool[pooled] = new.who[slot, i]
@@ -291,7 +296,7 @@ def place(losses, people, state, new, slots, person, limit, desk):
         cost = costs(losses, people, new, slot, person, best, desk)
         if cost < best:
             best, chosen = cost, slot
-    for g in range(len(state.size)):
+    for g in range(len(state.who)):
         is_taken = False
         for slot in range(slots):
             is_taken |= new.at[slot] == g
@@ -300,7 +305,7 @@ def place(losses, people, state, new, slots, person, limit, desk):
         cost = costs(losses, people, state, g, person, best, desk)
         if cost < best:
             best, chosen, is_slot = cost, g, False
-    if chosen < 0 or (not is_slot and slots == len(new.size)):
+    if chosen < 0 or (not is_slot and slots == len(new.who)):
         return slots, limit
     if not is_slot:
         take(state, chosen, new, slots)
@@ -318,7 +323,7 @@ def open_group(losses, people, state, new, k, person, limit, some, pool, desk):
     slots, pooled, change = donors(losses, people, state, new, k, pool, desk)
     if pooled < 0 or change > limit:
         return 0.0
-    if k <= pooled <= new.who.shape[1] and slots < len(new.size):
+    if k <= pooled <= new.who.shape[1] and slots < len(new.who):
         for i in range(pooled):
             new.who[slots, i] = pool[i]
         new.size[slots], new.at[slots] = pooled, -1
@@ -340,10 +345,12 @@ def open_group(losses, people, state, new, k, person, limit, some, pool, desk):
 @compiled
 def anneal(losses, people, state, new, k, steps, warmth, some, pool, desk):
     """Some steps of the search, at one temperature: what they change."""
+    losses, people, state, new = bare(losses), bare(people), bare(state), bare(new)
+    some, pool, desk = bare(some), bare(pool), bare(desk)
     total = 0.0
     for _ in range(steps):
         limit = -warmth * np.log(1e-12 + uniform(desk.random))
-        person = int(uniform(desk.random) * len(state.of))
+        person = int(uniform(desk.random) * people.total)
         if uniform(desk.random) < OPENS:
             total += open_group(losses, people, state, new, k, person, limit, some, pool, desk)
         else:
