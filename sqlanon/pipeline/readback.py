@@ -92,13 +92,12 @@ def counts(attribute: Attribute) -> str:
 
 def attribute_ctes(attribute: Attribute, source: Source, is_older: bool = False) -> list[Cte]:
     """The steps with the rows of the source for each rank, and with the released labels and what each loses."""
-    fragments = {"domain": attribute.domain, "key": attribute.key(f"tuples.{attribute.value}")}
     unknown = (
         f"Column '{attribute.column}' has labels that are not a value, range or node of '{source.shown}': "
         f"name its hierarchy, or the source that the table was made from."
     )
     return [
-        Cte(counts(attribute), render("steps/readback/counts.sql", **fragments), materialized=True),
+        Cte(counts(attribute), render("steps/readback/counts.sql", rank=attribute.rank), materialized=True),
         Cte(
             known(attribute),
             render(
@@ -151,13 +150,12 @@ def _labels_sql(attribute: Attribute, is_older: bool) -> str:
 
 def _values_sql(attribute: Attribute, fragments: Mapping[str, str], is_older: bool) -> str:
     end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
-    return render(
-        "steps/readback/read_values.sql",
-        **fragments,
-        pattern=literal(rf"^\[{end}{attribute.family.separator}{end}\]$"),
-        first=_place(attribute, "first") if is_older else "cast(null as double)",
-        last=_place(attribute, "last") if is_older else "cast(null as double)",
-    )
+    pattern = literal(rf"^\[{end}{attribute.family.separator}{end}\]$")
+    ends = render("steps/readback/ends.sql", **fragments, pattern=pattern)
+    if is_older:
+        places = {place: _place(attribute, place) for place in ("first", "last")}
+        ends = render("steps/readback/nearest_ends.sql", **fragments, **places, ends=ends)
+    return render("steps/readback/read_values.sql", **fragments, ends=ends)
 
 
 def _place(attribute: Attribute, end: str) -> str:
