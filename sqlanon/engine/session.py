@@ -13,7 +13,7 @@ import duckdb
 
 from sqlanon.engine.errors import KINDS, UNFIT, is_said, translated
 from sqlanon.errors import CatalogError
-from sqlanon.sqltext import Cte, fresh_name, name, read_by, with_ctes
+from sqlanon.sqltext import Cte, fresh_name, name, with_ctes
 
 Session = duckdb.DuckDBPyConnection
 """A connection in use. Packages above the engine know it by this name alone."""
@@ -65,7 +65,7 @@ def keep_steps(con: duckdb.DuckDBPyConnection, steps: Sequence[Cte]) -> Iterator
             if not step.materialized:
                 known.append(step)
                 continue
-            sql = with_ctes(read_by(step.body, known), f"from (\n{step.body}\n)")
+            sql = with_ctes(known, f"from (\n{step.body}\n)")
             place = _place(step.name)
             statements.append(f"create temporary table {place} as {sql}")
             run(con, statements[-1])
