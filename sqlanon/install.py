@@ -16,7 +16,7 @@ from sqlanon.engine.session import Session, current_database, unwrap
 from sqlanon.errors import PolicyError
 from sqlanon.keys import set_instance_key, token_of
 from sqlanon.pipeline.bound import plan_bound
-from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
+from sqlanon.pipeline.measures import PARTS, described, measurement, measures_sql
 from sqlanon.pipeline.metrics import MEASURED_BY
 from sqlanon.pipeline.promises import mapped_rows, promise_of
 from sqlanon.pipeline.reading import Reading
@@ -99,7 +99,7 @@ def _measure_sql(con: Session, request: str) -> str:
     printed.resolve_names(sensitive)
     ctes = measurement(reading, printed.relation, sensitive)
     measures = measures_sql({part: part for part in PARTS}, str(reading.policy.k), beta, mi_weight)
-    return with_ctes(ctes, f"from (\n{measures}\n)")
+    return with_ctes(ctes, f"from (\n{described(measures)}\n)")
 
 
 def _k_map_sql(con: Session, request: str) -> str:

@@ -146,8 +146,8 @@ class Cte:
 
 
 def with_ctes(ctes: Iterable[Cte], body: str) -> str:
-    """A query that reads top to bottom."""
-    steps = ",\n".join(cte.sql for cte in ctes)
+    """A query that reads top to bottom, of those steps that it needs: DuckDB would parse and bind the others too."""
+    steps = ",\n".join(cte.sql for cte in read_by(body, list(ctes)))
     return f"with {steps}\n{body}" if steps else body
 
 

@@ -40,9 +40,8 @@ class People:
 
 
 def remember_people(catalog: Catalog, release: str, source: Source, first: Sequence[str]) -> None:
-    """Keep a sample of the people that a release was made from, in place of an earlier one; of a wide source the
-    columns that are named `first`, and as many others as there is room for."""
-    catalog.run(f"delete from {catalog.schema}.release_people where release = $1", [release])
+    """Keep a sample of the people that a release was made from; of a wide source the columns that are named `first`,
+    and as many others as there is room for."""
     columns, salt = chosen_columns(source, first), salt_of(catalog)
     digests = ", ".join(_digests(columns))
     catalog.run(

@@ -227,12 +227,18 @@ def losses_sql(labels: str) -> str:
 
 
 def keep_measures(catalog: Catalog, release: str, parts: Mapping[str, str]) -> None:
-    """Keep the relations that the measures of a release are computed from, for anon.utility."""
+    """Keep the relations that the measures of a release are computed from, for anon.utility. Nothing is kept of it yet,
+    or was forgotten."""
     for part, measured in parts.items():
-        catalog.run(f"delete from {catalog.schema}.release_{part} where release = $1", [release])
         catalog.run(
             f"insert into {catalog.schema}.release_{part} by name select $1 as release, * from {measured}", [release]
         )
+
+
+def forget(catalog: Catalog, release: str, parts: Sequence[str]) -> None:
+    """Delete what is kept of a release in these tables."""
+    for part in parts:
+        catalog.run(f"delete from {catalog.schema}.release_{part} where release = $1", [release])
 
 
 def _tables(reading: Reading, columns: Sequence[str], target: Target) -> list[tuple[str, str, Sequence[str]]]:
@@ -266,6 +272,5 @@ def remove(catalog: Catalog, key: str) -> bool:
             for place in (storage, sensitive_place(storage), members_of(storage), labels_of(storage)):
                 catalog.run(f"drop table if exists {catalog.database}.{place}")
         catalog.run(f"delete from {catalog.schema}.releases where name = $1", [stored])
-        for part in (*PARTS, "members", "versions", "cohorts", "people"):
-            catalog.run(f"delete from {catalog.schema}.release_{part} where release = $1", [stored])
+        forget(catalog, stored, (*PARTS, "members", "versions", "cohorts", "people"))
     return bool(found)

@@ -193,11 +193,18 @@ def _find(con: duckdb.DuckDBPyConnection) -> Instance | None:
 def _named(con: duckdb.DuckDBPyConnection) -> Instance | None:
     """The instance that DuckDB names, if it knows the functions.
 
-    Inside a transaction, which a failing statement would abort, the function is looked for before it is called.
+    A cursor is asked first, whose failure aborts nobody's transaction. It does not see what the connection's own open
+    transaction has registered: there the function is looked for, which takes DuckDB long, before it is called.
     """
+    with con.cursor() as beside:
+        if (found := _called(beside)) is not None:
+            return found
     listed = "select 1 from duckdb_functions() where function_name = 'sqlanon_instance'"
-    if is_in_transaction(con) and not run(con, listed):
-        return None
+    return _called(con) if is_in_transaction(con) and run(con, listed) else None
+
+
+def _called(con: duckdb.DuckDBPyConnection) -> Instance | None:
+    """The instance whose function answers."""
     try:
         return _instances[run(con, "select sqlanon_instance()")[0][0]]
     except duckdb.CatalogException:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextlib import suppress as ignoring
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +13,7 @@ import duckdb
 
 from sqlanon.engine.errors import KINDS, UNFIT, is_said, translated
 from sqlanon.errors import CatalogError
-from sqlanon.sqltext import Cte, fresh_name, name, read_by, with_ctes
+from sqlanon.sqltext import Cte, fresh_name, name, with_ctes
 
 Session = duckdb.DuckDBPyConnection
 """A connection in use. Packages above the engine know it by this name alone."""
@@ -33,13 +33,21 @@ def run(con: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tu
 @contextmanager
 def temporary(con: duckdb.DuckDBPyConnection, what: str, sql: str, kind: str = "table") -> Iterator[str]:
     """A temporary table, or view, of a query's rows, which is gone afterwards."""
-    place = f"temp.main.{name(fresh_name(what))}"  # DuckDB 1 takes temp alone for a schema
+    place = _place(what)
     run(con, f"create temporary {kind} {place} as {sql}")
     try:
         yield place
     finally:
-        with ignoring(duckdb.Error):  # an aborted transaction drops it anyway
-            run(con, f"drop {kind} {place}")
+        _drop(con, [place], kind)
+
+
+def _place(what: str) -> str:
+    return f"temp.main.{name(fresh_name(what))}"  # DuckDB 1 takes temp alone for a schema
+
+
+def _drop(con: duckdb.DuckDBPyConnection, places: Iterable[str], kind: str) -> None:
+    with ignoring(duckdb.Error):  # an aborted transaction drops them anyway
+        run(con, "; ".join(f"drop {kind} {place}" for place in places) or "select 1")
 
 
 @contextmanager
@@ -51,17 +59,21 @@ def keep_steps(con: duckdb.DuckDBPyConnection, steps: Sequence[Cte]) -> Iterator
     source, *others = steps
     held: dict[str, str] = {}
     statements: list[str] = []
-    with ExitStack() as stack:
-        known = [Cte(source.name, source.body)]
+    known = [Cte(source.name, source.body)]
+    try:
         for step in others:
-            sql = with_ctes(read_by(step.body, known), f"from (\n{step.body}\n)")
-            if step.materialized:
-                held[step.name] = stack.enter_context(temporary(con, step.name, sql))
-                statements.append(f"create temporary table {held[step.name]} as {sql}")
-                known.append(Cte(step.name, f"from {held[step.name]}"))
-            else:
+            if not step.materialized:
                 known.append(step)
+                continue
+            sql = with_ctes(known, f"from (\n{step.body}\n)")
+            place = _place(step.name)
+            statements.append(f"create temporary table {place} as {sql}")
+            run(con, statements[-1])
+            held[step.name] = place
+            known.append(Cte(step.name, f"from {place}"))
         yield held, statements
+    finally:
+        _drop(con, held.values(), "table")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlanon.pipeline.measures import PARTS, measures_sql
+from sqlanon.pipeline.measures import PARTS, described, measures_sql
 from sqlanon.pipeline.metrics import MEASURED_BY, MEASURES, Measure
 from sqlanon.pipeline.models import model_sql
 from sqlanon.policy.options import DEFAULT_METHOD, PARAMETERS
@@ -268,7 +268,7 @@ def _query_of_model() -> str:
 
 def _measures_of_release() -> str:
     """The measures of a stored release r, from the tables that hold what was counted when it was made."""
-    return measures_sql(
+    measured = measures_sql(
         {part: f"(select * from anon.release_{part} as l where lower(l.release) = lower(r))" for part in PARTS},
         k="(select coalesce(any_value(made.k), "
         "error('sqlanon: There is no stored release ''' || r || ''': make it with "
@@ -277,6 +277,7 @@ def _measures_of_release() -> str:
         beta="beta",
         mi_weight="mi_weight",
     )
+    return described(measured)
 
 
 def _measure_macro(measure: Measure) -> Macro:

@@ -69,7 +69,7 @@ def measurement(
     return [
         *measured_encoding(reading, kept, held),
         *box_ctes(reading, release, kept, tolerance, represent, tuple(values), left_out),
-        *(Cte(part, "\nunion all\n".join(queries[part]) or empty_sql(part), materialized=True) for part in PARTS),
+        *(Cte(part, "\nunion all\n".join(queries[part]) or empty_sql(part), bool(queries[part])) for part in PARTS),
     ]
 
 
@@ -79,11 +79,15 @@ def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: s
         "steps/measure/measures.sql",
         **parts,
         k=k,
-        measures=described_sql(),
         mi_weight=mi_weight,
         printed_depth=_depth("printed", beta),
         leaf_depth=_depth("leaf", beta),
     )
+
+
+def described(measured: str) -> str:
+    """The same with what there is to tell about each measure."""
+    return render("steps/measure/described.sql", measured=measured, about=described_sql())
 
 
 def empty_sql(part: str) -> str:

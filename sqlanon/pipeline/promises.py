@@ -177,7 +177,7 @@ def _covering(kind: Kind, reading: Reading, is_encoded: bool, held: Held | None)
             hi=", ".join(a.hi for a in reading.attributes),
             ranks=", ".join(a.rank for a in reading.attributes),
         )
-        return with_ctes([*before, *box_ctes(reading, released)], found)
+        return with_ctes([*before, *box_ctes(reading, released, has_mass=False)], found)
 
     reached = equal_rows(printed).reached if kind.measures_sensitive else None
     return Promise(kind=kind, printed=printed, proof=proof, reached=reached)

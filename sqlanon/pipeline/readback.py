@@ -36,12 +36,13 @@ def box_ctes(
     represent: str = "closure",
     values: Sequence[str] = (),
     left_out: int = 0,
+    has_mass: bool = True,
 ) -> list[Cte]:
     """Steps from a released table to its classes and the ranks that each covers, as its labels say: `boxes`.
 
     `kept` are expressions over the release's columns and `values` the names among them by which rows that it lacks are
-    recognized; `left_out` counts rows that are in neither. A label that means nothing is an error, unless the source
-    has changed since.
+    recognized; `left_out` counts rows that are in neither. How many rows of the source a label covers, its `mass`, is
+    for those who ask. A label that means nothing is an error, unless the source has changed since.
     """
     attributes = reading.attributes
     columns = [*(f"{label_sql(a, represent)} as {a.labels}" for a in attributes), *kept, "false as is_left_out"]
@@ -57,7 +58,7 @@ def box_ctes(
     is_older = tolerance is Tolerance.OLDER
     return [
         *printed,
-        *(cte for attribute in known for cte in attribute_ctes(attribute, reading.source, is_older)),
+        *(cte for attribute in known for cte in attribute_ctes(attribute, reading.source, is_older, has_mass)),
         Cte("boxes", _boxes_sql(known, label_names(attributes), is_suppressed_sql(attributes)), materialized=True),
     ]
 
@@ -90,23 +91,23 @@ def counts(attribute: Attribute) -> str:
     return f"counts_{attribute.number}"
 
 
-def attribute_ctes(attribute: Attribute, source: Source, is_older: bool = False) -> list[Cte]:
+def attribute_ctes(attribute: Attribute, source: Source, is_older: bool = False, has_mass: bool = True) -> list[Cte]:
     """The steps with the rows of the source for each rank, and with the released labels and what each loses."""
-    fragments = {"domain": attribute.domain, "key": attribute.key(f"tuples.{attribute.value}")}
     unknown = (
         f"Column '{attribute.column}' has labels that are not a value, range or node of '{source.shown}': "
         f"name its hierarchy, or the source that the table was made from."
     )
+    fragments = {
+        "labels": f"({_labels_sql(attribute, is_older)})",
+        "unknown": "false" if is_older else f"error({literal(SAID + unknown)})",
+    }
+    if not has_mass:
+        return [Cte(known(attribute), render("steps/readback/known_ranks.sql", **fragments), materialized=True)]
     return [
-        Cte(counts(attribute), render("steps/readback/counts.sql", **fragments), materialized=True),
+        Cte(counts(attribute), render("steps/readback/counts.sql", rank=attribute.rank), materialized=True),
         Cte(
             known(attribute),
-            render(
-                "steps/readback/known.sql",
-                labels=f"({_labels_sql(attribute, is_older)})",
-                counts=counts(attribute),
-                unknown="false" if is_older else f"error({literal(SAID + unknown)})",
-            ),
+            render("steps/readback/known.sql", **fragments, counts=counts(attribute)),
             materialized=True,
         ),
     ]
@@ -151,13 +152,12 @@ def _labels_sql(attribute: Attribute, is_older: bool) -> str:
 
 def _values_sql(attribute: Attribute, fragments: Mapping[str, str], is_older: bool) -> str:
     end = "(.+)" if attribute.family.separator != "-" else f"({_NUMBER})"
-    return render(
-        "steps/readback/read_values.sql",
-        **fragments,
-        pattern=literal(rf"^\[{end}{attribute.family.separator}{end}\]$"),
-        first=_place(attribute, "first") if is_older else "cast(null as double)",
-        last=_place(attribute, "last") if is_older else "cast(null as double)",
-    )
+    pattern = literal(rf"^\[{end}{attribute.family.separator}{end}\]$")
+    ends = render("steps/readback/ends.sql", **fragments, pattern=pattern)
+    if is_older:
+        places = {place: _place(attribute, place) for place in ("first", "last")}
+        ends = render("steps/readback/nearest_ends.sql", **fragments, **places, ends=ends)
+    return render("steps/readback/read_values.sql", **fragments, ends=ends)
 
 
 def _place(attribute: Attribute, end: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _PERSON = (
     r"patient|person|customer|client|kunde|employee|student|member|user|subject|insured|versicherten?|resident|donor"
@@ -50,6 +51,7 @@ def matches(pattern: str, column: str) -> bool:
     return re.search(rf"(?:^|_)(?:{pattern})(?:_|$)", words) is not None
 
 
+@lru_cache(maxsize=4096)
 def suggests(column: str) -> str | None:
     """What identifies somebody, if the column is called so: `an e-mail address`."""
     if column.strip().lower() in ("name", "names"):

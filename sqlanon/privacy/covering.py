@@ -95,7 +95,8 @@ class Covering:
         place = "row_number() over () as place"
         who = [] if self.entity is None else [f"hash(cast({name(self.entity)} as varchar)) as who"]
         encoding = measured_encoding(self.reading, [place, *hashes[: len(self.kept)], *who], held)
-        boxes = box_ctes(self.reading, self.target.relation, [place, *hashes], self.target.tolerance)
+        printed = (self.target.relation, [place, *hashes], self.target.tolerance)
+        boxes = box_ctes(self.reading, *printed, has_mass=False)
         ranks = [f"coalesce({a.domain}.rank, -1) as {a.rank}" for a in self.attributes]
         people = render(
             "steps/risk/people_as_ranks.sql",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlanon.engine.session import Session, run
 from sqlanon.errors import PolicyError, option_name
@@ -43,23 +43,30 @@ def looks(con: Session, table: Source, asked: Iterable[str] | None = None) -> di
     ]
     if not columns:
         return {}
-    entries = [f"{{number: {n}, value: cast({name(column)} as varchar)}}" for n, column in enumerate(columns)]
-    counts = run(
-        con,
-        render(
-            "steps/risk/looks_like.sql",
-            source=table.relation,
-            columns=names(columns),
-            sample=str(SAMPLE),
-            entries=", ".join(entries),
-        ),
-    )
+    sample = _sample(table, columns)
+    likely = run(con, render("steps/risk/looks_likely.sql", values=sample))
+    columns = [columns[number] for number, total, found in likely if found >= LOOKS * total]
+    if not columns:
+        return {}
+    counts = run(con, render("steps/risk/looks_like.sql", values=_sample(table, columns)))
     found = {}
     for number, total, *kinds in counts:
         most, kind = max(zip(kinds, LOOK, strict=True), key=lambda pair: pair[0])
         if total and most >= LOOKS * total and (kind not in OF_MANY or total >= MANY):
             found[columns[number]] = LOOK[kind]
     return found
+
+
+def _sample(table: Source, columns: Sequence[str]) -> str:
+    """The distinct values of a sample of the columns, as a query."""
+    entries = [f"{{number: {n}, value: cast({name(column)} as varchar)}}" for n, column in enumerate(columns)]
+    return render(
+        "steps/risk/sampled_values.sql",
+        source=table.relation,
+        columns=names(columns),
+        sample=str(SAMPLE),
+        entries=", ".join(entries),
+    )
 
 
 def refuse_identifiers(con: Session, source: Source, policy: Policy) -> None:

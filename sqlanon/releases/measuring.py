@@ -9,7 +9,7 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.releases import keep_measures, losses_sql
 from sqlanon.engine.session import keep_steps
 from sqlanon.pipeline.encode import Held
-from sqlanon.pipeline.measures import PARTS, measurement, measures_sql
+from sqlanon.pipeline.measures import PARTS, empty_sql, measurement, measures_sql
 from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import literal
@@ -46,14 +46,14 @@ def measure(
     sensitive = [] if is_apart else reading.source.resolve_names(policy.sensitive)
     ctes = measurement(reading, relation, sensitive, tolerance, policy.represent, held, left_out)
     with keep_steps(catalog.con, ctes) as (kept, _):
-        parts = {part: kept[part] for part in PARTS}
+        parts = {part: kept[part] if part in kept else f"({empty_sql(part)})" for part in PARTS}
         found = [f"({literal(m)}, {literal(findings[m])})" for m in FROM_THE_CORE if m in findings]
         if found:
             parts["others"] = f"(from {parts['others']} union all values {', '.join(found)})"
-        rows = catalog.run(f'select measure, "column", value from ({measures_sql(parts, str(policy.k))})')
+        rows = catalog.run(measures_sql(parts, str(policy.k)))
         losses = dict(catalog.run(losses_sql(parts["labels"])))
         if name is not None:
-            keep_measures(catalog, name, parts)
+            keep_measures(catalog, name, {part: parts[part] for part in PARTS if part in kept})
     is_single = len(policy.sensitive) == 1
     measures = {
         measure if column is None or is_single else f"{measure}({column})": value

@@ -75,17 +75,22 @@ class Kin:
 
     def shared(self, other: str) -> Source:
         """The people of both sources: the only table that both read, if there is one, or else these."""
-        tables = self._tables | tables_of(self.catalog, other)
+        tables = self._read(self.asked) | self._read(other)
         if other == self.asked or len(tables) != 1:
             return self.people
         return resolve(self.catalog.con, next(iter(tables)))
 
-    @cached_property
-    def _tables(self) -> set[str]:
-        return tables_of(self.catalog, self.asked)
-
     def _reads_the_same(self, source: str) -> bool:
-        return bool(self._tables & tables_of(self.catalog, source))
+        return bool(self._read(self.asked) & self._read(source))
+
+    def _read(self, source: str) -> set[str]:
+        if source not in self._tables:
+            self._tables[source] = tables_of(self.catalog, source)
+        return self._tables[source]
+
+    @cached_property
+    def _tables(self) -> dict[str, set[str]]:
+        return {}
 
     @cached_property
     def _salt(self) -> str:

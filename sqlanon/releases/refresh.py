@@ -29,6 +29,7 @@ from sqlanon.catalog.releases import (
     Stored,
     Version,
     add_version,
+    forget,
     labels_without_rows,
     stored_release,
     update,
@@ -40,6 +41,7 @@ from sqlanon.engine.session import Session, run, temporary, transaction, transla
 from sqlanon.errors import BrokenPromiseError, CatalogError, DataError, HierarchyError, PolicyError, in_words
 from sqlanon.pipeline.cohorts import far_sql, labels_sql, missing_sql
 from sqlanon.pipeline.digests import ADDED, COHORT, DIGEST, STATE, read_columns
+from sqlanon.pipeline.measures import PARTS
 from sqlanon.pipeline.promises import equal_rows
 from sqlanon.pipeline.proof import Proof
 from sqlanon.pipeline.readback import Tolerance
@@ -310,6 +312,7 @@ class _Refresh:
             reading = replace(self.reading, source=self.ledger.found)
             check_combinations(self.catalog, stored.name, storage, stored.source, reading)
             keep_labels(self.catalog, storage, shown, version.version, stored.printed)
+            forget(self.catalog, stored.name, ("people",))
             remember_people(self.catalog, stored.name, self.ledger.found, read_columns(self.policy))
             add_version(self.catalog, version)
         update(self.catalog, version, proof, self._measure(ledger))
@@ -382,6 +385,7 @@ class _Refresh:
         )
         source = self._table("released", present)
         there = Source(source, self.ledger.source.shown, self.ledger.digests.types, is_table=True)
+        forget(self.catalog, self.stored.name, PARTS)
         measured = measure(
             self.catalog,
             replace(self.reading, source=there),

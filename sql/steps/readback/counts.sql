@@ -1,7 +1,6 @@
 -- A row is one rank of the attribute, and how many rows of the source have it.
--- Reads: tuples.
-select domain.rank, sum(tuples.rows) as rows
-from tuples
-join __domain__ as domain on domain.value is not distinct from __key__
-where tuples.rows > 0
-group by domain.rank
+-- Reads: encoded.
+select __rank__ as rank, sum(rows) as rows
+from encoded
+where rows > 0 and __rank__ is not null
+group by __rank__

@@ -56,12 +56,5 @@ select
         value, '(\p{Lu}[\p{Ll}''’]+[ -]?){0,2}\p{Lu}[\p{Ll}''’]+,? (\p{Lu}\.? |(von|van|de|der|la|di|da|dos|zu) )*\p{Lu}[\p{Ll}''’-]+(-\p{Lu}\p{Ll}+)?'
     )) as person,
     count(*) filter (where length(value) >= 30 and length(value) - length(replace(value, ' ', '')) >= 4) as free
-from (
-    select distinct entry.number, trim(entry.value) as value
-    from (
-        select unnest([__entries__]) as entry
-        from (select __columns__ from __source__ using sample __sample__ rows (reservoir, 1))
-    )
-    where trim(entry.value) <> ''
-)
+from (__values__)
 group by number

@@ -235,94 +235,70 @@ proof as materialized (
 with printed as (
 select cast("age" as varchar) as labels_1, cast("sex" as varchar) as labels_2, false as is_left_out from released
 ),
-counts_1 as materialized (
--- A row is one rank of the attribute, and how many rows of the source have it.
--- Reads: tuples.
-select domain.rank, sum(tuples.rows) as rows
-from tuples
-join domain_1 as domain on domain.value is not distinct from tuples.q1
-where tuples.rows > 0
-group by domain.rank
-),
 known_1 as materialized (
--- The labels, each with the rows of the source that it covers; an error where a label means nothing, or left out.
-select labels.*, coalesce(sum(counts.rows), 0) as mass
+-- The labels; an error where a label means nothing, or left out.
+select *
 from (-- A row is one released value or range of an attribute without a hierarchy: how many rows print it, and the share of
--- the whole range that one of them has lost. * has lost everything. An end that is nobody's value counts as the nearest
--- one inside if it has a place. Halves, because the whole may be too long for a double.
+-- the whole range that one of them has lost. * has lost everything. Halves, because the whole may be too long for a
+-- double.
 -- Reads: printed.
 select
     'age' as attribute,
-    printed.label,
-    printed.rows,
+    label,
+    rows,
     cast(1.0 as double) as weight,
-    case when printed.label = '*' then 0 else coalesce(first.rank, above.rank) end as lo,
-    case
-        when printed.label = '*' then whole.last
-        when first.rank is null and above.rank > coalesce(last.rank, below.rank) then null
-        else coalesce(last.rank, below.rank)
-    end as hi,
-    case
-        when printed.label = '*' then 1
-        when lo = hi then 0
-        else coalesce(
-            (coalesce(last.distance, below.distance) / 2 - coalesce(first.distance, above.distance) / 2)
-            / nullif(whole.half, 0),
-            0
-        )
-    end as ncp,
+    lo,
+    hi,
+    ncp,
     ncp as lm,
     ncp as eloss,
-    printed.label is not distinct from '*' or printed.first is distinct from printed.last as is_modified,
+    is_modified,
     cast(null as integer) as level,
     cast(null as integer) as height
 from (
     select
-        label,
-        rows,
-        first,
-        last,
-        case when label like '[%]' then cast(null as double) end as first_place,
-        case when label like '[%]' then cast(null as double) end as last_place
-    from (
-        select
-            labels_1 as label,
-            case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 1) else label end as first,
-            case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 2) else label end as last,
-            count(*) as rows
-        from printed
-        group by all
-    ), (select min(value) as origin from domain_1)
+        printed.label,
+        printed.rows,
+        case when printed.label = '*' then 0 else printed.first_rank end as lo,
+        case when printed.label = '*' then whole.last else printed.last_rank end as hi,
+        case
+            when printed.label = '*' then 1
+            when printed.first_rank = printed.last_rank then 0
+            else coalesce((printed.last_distance / 2 - printed.first_distance / 2) / nullif(whole.half, 0), 0)
+        end as ncp,
+        printed.label is not distinct from '*' or printed.first is distinct from printed.last as is_modified
+    from (-- A row is one released value or range, the texts of its two ends and which values they are: none, if they are nobody's.
+-- Reads: printed.
+select
+    printed.*,
+    first.rank as first_rank,
+    first.distance as first_distance,
+    last.rank as last_rank,
+    last.distance as last_distance
+from (
+    select
+        labels_1 as label,
+        case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 1) else label end as first,
+        case when label like '[%]' then regexp_extract(label, '^\[(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))-(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?))\]$', 2) else label end as last,
+        count(*) as rows
+    from printed
+    group by all
 ) as printed
-cross join (
-    select max(distance) / 2 - min(distance) / 2 as half, max(rank) as last
-    from domain_1
-) as whole
 left join domain_1 as first on first.label is not distinct from printed.first
-left join domain_1 as last on last.label is not distinct from printed.last
-asof left join (select rank, distance from domain_1 where distance is not null) as above
-    on above.distance >= printed.first_place
-asof left join (select rank, distance from domain_1 where distance is not null) as below
-    on below.distance <= printed.last_place) as labels
-left join counts_1 as counts on counts.rank between labels.lo and labels.hi
+left join domain_1 as last on last.label is not distinct from printed.last) as printed
+    cross join (
+        select max(distance) / 2 - min(distance) / 2 as half, max(rank) as last
+        from domain_1
+    ) as whole
+)) as labels
 where case
-    when labels.lo is not null and labels.hi is not null then true
+    when lo is not null and hi is not null then true
     else error('sqlanon: Column ''age'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
 end
-group by all
-),
-counts_2 as materialized (
--- A row is one rank of the attribute, and how many rows of the source have it.
--- Reads: tuples.
-select domain.rank, sum(tuples.rows) as rows
-from tuples
-join domain_2 as domain on domain.value is not distinct from tuples.q2
-where tuples.rows > 0
-group by domain.rank
 ),
 known_2 as materialized (
--- The labels, each with the rows of the source that it covers; an error where a label means nothing, or left out.
-select labels.*, coalesce(sum(counts.rows), 0) as mass
+-- The labels; an error where a label means nothing, or left out.
+select *
 from (-- A row is one released label of an attribute with a hierarchy: how many rows print it, and what one of them has lost.
 -- A label that names several nodes counts as the widest.
 -- Reads: printed.
@@ -361,12 +337,10 @@ left join (
     from nodes_2
     having not list_contains(list(label), '*')
 ) as node on node.label is not distinct from printed.label) as labels
-left join counts_2 as counts on counts.rank between labels.lo and labels.hi
 where case
-    when labels.lo is not null and labels.hi is not null then true
+    when lo is not null and hi is not null then true
     else error('sqlanon: Column ''sex'' has labels that are not a value, range or node of ''people'': name its hierarchy, or the source that the table was made from.')
 end
-group by all
 ),
 boxes as materialized (
 -- A row is one released class: its rows and, for each attribute, the ranks that it covers.
