@@ -95,9 +95,9 @@ def adult(settings: Settings) -> Section:
 
         **wfcmeans**: one run says little. Over {settings.seeds} seeds, GCP is {ranges}: sex takes all of the weight,
         because no class has both, the other columns only break ties, and so the rows that happen to be drawn as
-        centers decide much. The literal 0.330 at k = 50 is such a draw. The literal 0.128 at k = 10 is not explained:
-        a second implementation, written from the paper with whole matrices of distances (`tests/udfs`), finds the same
-        classes as ours from the same draws.
+        centers decide much. The literal 0.128 at k = 10 and 0.330 at k = 50 are such draws: a second implementation,
+        written from the paper with whole matrices of distances (`tests/udfs`), finds the same classes as ours from the
+        same draws.
         """,
     )
 

@@ -51,7 +51,7 @@ def table3(settings: Settings) -> Section:
                 nearest = found[0] or found[1]
                 off = f"{np.mean(nearest) - printed:+.2f}"
                 rows.append([str(k), f"{weight:g}", str(len(nearest)), f"{printed:.2f}", *shown, off])
-    rows = [[cell.replace("-", "−") for cell in row] for row in rows]
+    rows = [[cell.replace("-", "−").replace("−0.00", "0.00").replace("+0.00", "0.00") for cell in row] for row in rows]
     return Section(
         "Goldberger & Tassa 2010, Table 3: average entropy diversity by the weight w of MI against PMI",
         ["k", "w", "runs", "paper, bits", "ours, mean over clusters", "over classes", "over rows", "difference"],
