@@ -1,5 +1,7 @@
 """The search that prices guide: every row in a group of k, never more loss, and near to the optimum."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from adult import DATA, adult, with_age_as_tree
@@ -10,9 +12,11 @@ from problems import generators, random_problem
 from sweeping import examples
 from test_prices import quiet, tiny
 
+from sqlanon.udfs.after import moves
 from sqlanon.udfs.after.search import search
 from sqlanon.udfs.after.shelves import shelves_of
-from sqlanon.udfs.evaluate.prices import certify
+from sqlanon.udfs.evaluate import prices
+from sqlanon.udfs.evaluate.prices import certify, near_boxes
 from sqlanon.udfs.methods import auto, hilbert, peel
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, gcp
 from sqlanon.udfs.space import costs
@@ -66,6 +70,45 @@ def test_a_row_looks_at_the_groups_whose_nodes_are_above_it_and_at_no_others(rng
     assert len(shelves.attribute) <= (~grid.is_line).sum()
 
 
+@settings(max_examples=examples(100), deadline=None)
+@given(rng=generators, k=st.integers(2, 6))
+def test_every_box_that_loose_rows_can_fill_is_found_by_few_of_them(rng, k):
+    tuples, boxes = 12, rng.random((40, 12)) < 0.6
+    loose = np.where(rng.random(tuples) < 0.7, rng.integers(1, 4, size=tuples), 0).astype(np.int32)
+    freed = int(loose.sum())
+    if freed < k:
+        return
+    some = np.flatnonzero(loose)
+    draft = SimpleNamespace(
+        loose=loose,
+        loose_tuples=np.append(some, np.zeros(tuples)).astype(int),
+        key=np.zeros(tuples),
+        numbers=[0, len(some)],
+    )
+    first = np.append(0, np.cumsum(boxes.sum(axis=0)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moves, "_sort_loose", moves._sort_loose.py_func)
+        count = moves._sources.py_func(SimpleNamespace(first=first), draft, freed - k)
+    assert sorted(draft.loose_tuples[: len(some)]) == some.tolist()
+    sources = draft.loose_tuples[:count]
+    assert loose[sources[:-1]].sum() <= freed - k
+    can_be_filled = boxes @ loose >= k
+    assert boxes[can_be_filled][:, sources].any(axis=1).all()
+
+
+def test_where_too_many_boxes_are_near_as_many_as_there_is_room_for_are_listed(monkeypatch):
+    values = np.sort(np.random.default_rng(8).normal(size=100))
+    problem = Problem(np.arange(100)[:, None], np.ones(100, np.int64), (Numbers(values),), np.ones(1))
+    found = certify(problem, 3, quiet)
+    unit = float(found.prices @ problem.counts) / problem.rows
+    counts = [len(near_boxes(problem, 3, found, "ncp", slack * unit).loss) for slack in (4.0, 2.0, 1.0)]
+    assert counts[0] > counts[1] > counts[2] > 0
+    listing = prices._listing
+    room = counts[1] + 1
+    monkeypatch.setattr(prices, "_listing", lambda boxes, members, most: listing(min(boxes, room), members, most))
+    assert len(near_boxes(problem, 3, found, "ncp", 4.0 * unit).loss) == counts[1]
+
+
 def test_suppressed_rows_stay_suppressed():
     rng = np.random.default_rng(4)
     problem = random_problem(rng)
@@ -114,6 +157,19 @@ def test_where_prices_are_far_from_what_is_lost_groups_are_refined_instead(monke
     searched = auto.cluster(problem, 5, np.random.default_rng(0), quiet)
     assert refined.report["proven"] < 0.5 * gcp(problem, refined)
     assert gcp(problem, refined) < gcp(problem, searched)
+
+
+@pytest.mark.parametrize(("guiding", "few"), [(0.0, [300]), (9.0, [300, 1000 + auto.PER_TUPLE * 400])])
+def test_a_search_is_content_with_a_short_peel_and_refine_is_not(monkeypatch, guiding, few):
+    rng, steps, cluster = np.random.default_rng(1), [], peel.cluster
+    columns = rng.normal(size=(400, 2))
+    ranks = columns.argsort(axis=0).argsort(axis=0)
+    problem = Problem(ranks, np.ones(400, np.int64), tuple(Numbers(np.sort(c)) for c in columns.T), np.ones(2))
+    monkeypatch.setattr(auto, "GUIDING", guiding)
+    monkeypatch.setattr(auto, "PER_K", 100)
+    monkeypatch.setattr(peel, "cluster", lambda *a, **given: steps.append(given["steps"]) or cluster(*a, **given))
+    auto.cluster(problem, 3, rng, quiet)
+    assert steps == few
 
 
 def test_best_loses_no_more_than_what_it_would_without_prices(monkeypatch):

@@ -63,9 +63,8 @@ class Draft(NamedTuple):
     held: Ints
     """How many rows of a group are in the box that a move opens."""
     held_mark: Ints
-    loose: Ints
+    loose: Small
     """How many rows of a tuple have no group,"""
-    tuple_mark: Ints
     loose_tuples: Ints
     """and which tuples these are."""
     box_mark: Ints
@@ -76,6 +75,10 @@ class Draft(NamedTuple):
     offer_rows: Ints
     offer_key: Floats
     offer_order: Ints
+    key: Floats
+    """By which they are put in order."""
+    guess: Floats
+    """What housing a row of a tuple cost when it was last tried; more than that, if it cost too much."""
     numbers: Ints
     """Slots in use, loose tuples, the number of the move, and the work done: groups, members and boxes looked at."""
     vacant: Ints
@@ -178,10 +181,9 @@ def take(draft, slot, t, rows):
 
 
 @inner
-def loosen(draft, t, rows, move):
+def loosen(draft, t, rows):
     """Rows of a tuple have no group."""
-    if draft.tuple_mark[t] != move:
-        draft.tuple_mark[t], draft.loose[t] = move, 0
+    if draft.loose[t] == 0:
         draft.loose_tuples[draft.numbers[1]] = t
         draft.numbers[1] += 1
     draft.loose[t] += rows

@@ -22,9 +22,11 @@ OFFERS = 4096
 """Rows of tuples in groups that a box chooses from, at most."""
 TRIES = 40
 """How often a badly placed row is looked for."""
-PICKED = 1_000
+PICKED = 300
 """Members of boxes that displaced rows are grouped by, about."""
 SAME = 1e-9
+FORGOTTEN = 0.98
+"""What is left of a guess by which a move was given up: it may be wrong by now."""
 STEP, OFFERED = 650, 5
 """The work of a move, and of a row that its box chooses from, in groups looked at."""
 
@@ -117,9 +119,11 @@ def _open(clusters, draft, loss, count, k, move):
 
 
 @inner
-def _free(grid, draft, k, move):
+def _free(grid, draft, k):
     """Groups that are left with fewer than k rows are dissolved. How many rows are loose then."""
     groups, freed = draft.groups, 0
+    for i in range(draft.numbers[1]):
+        draft.loose[draft.loose_tuples[i]] = 0
     draft.numbers[1] = 0
     close(grid, groups, np.int64(0))
     for slot in range(1, draft.numbers[0]):
@@ -128,22 +132,22 @@ def _free(grid, draft, k, move):
                 close(grid, groups, slot)
             continue
         for i in range(groups.length[slot]):
-            loosen(draft, groups.tuple[slot, i], groups.rows[slot, i], move)
+            loosen(draft, groups.tuple[slot, i], groups.rows[slot, i])
         freed += groups.size[slot]
         groups.length[slot], groups.size[slot] = 0, 0
     return freed
 
 
 @inner
-def _filling(boxes, prices, draft, box, k, move, slot):
+def _filling(boxes, prices, draft, box, k, slot):
     """What filling a box with loose rows gains in prices, for k rows; -inf if they are too few. Into a slot, if any."""
     groups, loss, rows, gain = draft.groups, boxes.loss[box], 0, 0.0
     draft.numbers[3] += boxes.end[box] - (boxes.end[box - 1] if box else 0)
     for i in range(boxes.end[box - 1] if box else 0, boxes.end[box]):
         u = np.int64(boxes.member[i])
-        if draft.tuple_mark[u] != move or draft.loose[u] == 0:
+        some = np.int64(draft.loose[u])
+        if some == 0:
             continue
-        some = draft.loose[u]
         if prices[u] <= loss:
             if rows >= k:
                 break
@@ -158,11 +162,38 @@ def _filling(boxes, prices, draft, box, k, move, slot):
 
 
 @inner
-def _regroup(grid, boxes, prices, draft, k, noise, move, random):
+def _sort_loose(draft):
+    """Put the loose tuples in the order of their keys, ascending."""
+    for i in range(1, draft.numbers[1]):
+        t, place = draft.loose_tuples[i], i
+        while place > 0 and draft.key[draft.loose_tuples[place - 1]] > draft.key[t]:
+            draft.loose_tuples[place] = draft.loose_tuples[place - 1]
+            place -= 1
+        draft.loose_tuples[place] = t
+
+
+@inner
+def _sources(boxes, draft, spare):
+    """How many of the loose tuples, in their new order, are enough to find all boxes by that hold all but so many loose
+    rows: each such box has one of them. They are those of the fewest boxes."""
+    for i in range(draft.numbers[1]):
+        t = draft.loose_tuples[i]
+        draft.key[t] = boxes.first[t + 1] - boxes.first[t]
+    _sort_loose(draft)
+    count = 0
+    while spare >= 0:
+        spare -= draft.loose[draft.loose_tuples[count]]
+        count += 1
+    return count
+
+
+@inner
+def _regroup(grid, boxes, prices, draft, freed, k, noise, move, random):
     """Form groups of loose rows in the boxes that gain most, one after the other; of many boxes some are drawn."""
     count, kept = 0, 0
-    share = max(2, PICKED // k // max(1, draft.numbers[1]))
-    for i in range(draft.numbers[1]):
+    sources = _sources(boxes, draft, freed - k)
+    share = max(2, PICKED // k // sources)
+    for i in range(sources):
         u = draft.loose_tuples[i]
         apart = max(1, (boxes.first[u + 1] - boxes.first[u]) // share)
         for place in range(boxes.first[u] + int(uniform(random) * apart), boxes.first[u + 1], apart):
@@ -172,7 +203,7 @@ def _regroup(grid, boxes, prices, draft, k, noise, move, random):
                 draft.box_list[count] = box
                 count += 1
     for i in range(count):
-        gain = _filling(boxes, prices, draft, draft.box_list[i], k, move, np.int64(-1))
+        gain = _filling(boxes, prices, draft, draft.box_list[i], k, np.int64(-1))
         if gain > -np.inf:
             draft.box_list[kept], draft.box_score[kept] = draft.box_list[i], gain + noise * (uniform(random) - 0.5)
             kept += 1
@@ -185,14 +216,14 @@ def _regroup(grid, boxes, prices, draft, k, noise, move, random):
         if best < 0:
             break
         # What it gained when it was listed may be gone: then it waits for its turn again.
-        now = _filling(boxes, prices, draft, draft.box_list[best], k, move, np.int64(-1))
+        now = _filling(boxes, prices, draft, draft.box_list[best], k, np.int64(-1))
         if now < draft.box_score[best] - noise:
             draft.box_score[best] = now
             continue
         slot = draft.numbers[0]
         draft.numbers[0] += 1
         draft.source[slot], draft.groups.length[slot], draft.groups.size[slot] = -1, 0, 0
-        _filling(boxes, prices, draft, draft.box_list[best], k, move, slot)
+        _filling(boxes, prices, draft, draft.box_list[best], k, slot)
         close(grid, draft.groups, slot)
 
 
@@ -239,17 +270,35 @@ def _cheapest(grid, clusters, shelves, draft, t, rows, most, move):
 
 
 @inner
+def _asked(draft, prices):
+    """What all loose rows cost at these prices of a row of each tuple."""
+    total = 0.0
+    for i in range(draft.numbers[1]):
+        t = draft.loose_tuples[i]
+        total += prices[t] * draft.loose[t]
+    return total
+
+
+@inner
 def _house(grid, clusters, shelves, draft, cost, limit, move):
-    """Put every loose row into the group whose loss it raises least; the cost then, infinite if it passes the limit."""
+    """Put every loose row into the group whose loss it raises least; the cost then, infinite if it passes the limit.
+
+    Those come first that will probably raise it most, so that a move that is too dear is given up early."""
     groups = draft.groups
     for i in range(draft.numbers[1]):
         t = draft.loose_tuples[i]
-        rows = draft.loose[t]
+        draft.key[t] = -draft.guess[t] * draft.loose[t]
+    _sort_loose(draft)
+    for i in range(draft.numbers[1]):
+        t = draft.loose_tuples[i]
+        rows = np.int64(draft.loose[t])
         if rows == 0:
             continue
         slot, group, raised, joint = _cheapest(grid, clusters, shelves, draft, t, rows, limit - cost, move)
         if slot < 0 and group < 0:
+            draft.guess[t] = max(draft.guess[t], (limit - cost) / rows)
             return np.inf
+        draft.guess[t] = raised / rows
         cost += raised
         if group >= 0:
             if draft.numbers[0] >= SLOTS:
@@ -304,10 +353,15 @@ def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat
         cost = 0.0
         for slot in range(1, draft.numbers[0]):
             cost -= clusters.size[draft.source[slot]] * clusters.loss[draft.source[slot]]
-        if _free(grid, draft, k, move) >= k:
-            _regroup(grid, boxes, prices, draft, k, noise * boxes.loss[box], move, random)
+        freed = _free(grid, draft, k)
+        if cost + _kept(draft) + _asked(draft, prices) > limit:
+            continue
+        if freed >= k:
+            _regroup(grid, boxes, prices, draft, freed, k, noise * boxes.loss[box], move, random)
         cost += _kept(draft)
-        if cost > limit:
+        if cost + _asked(draft, draft.guess) > limit:
+            for i in range(draft.numbers[1]):
+                draft.guess[draft.loose_tuples[i]] *= FORGOTTEN
             continue
         cost = _house(grid, clusters, shelves, draft, cost, limit, move)
         if cost <= limit and abs(cost) > SAME:

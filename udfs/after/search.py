@@ -5,7 +5,8 @@ by the prices of evaluate/prices.py. A row that loses more than its price is bad
 box around it that is nearly tight, and makes a group there of k rows, those first that lose much and have high prices,
 and of more where they gain. Groups that are left with fewer than k rows are dissolved; their rows are grouped again by
 nearly tight boxes, and the rest joins the groups whose loss it raises least. A move is given up as soon as it loses
-more than the heat allows.
+more than the heat allows: before rows are grouped again if it does so at their prices, less than which no groups of
+theirs lose, and before they join others if it does so at what it cost to house each of them when that was last tried.
 
 Time O(G d + k) a move for G groups and d attributes, and much less, as only groups on the shelves of a row are looked
 at (shelves.py) and most are given up early; memory O(n + G k) for n rows. Work is counted in groups, boxes and members
@@ -190,8 +191,7 @@ def _clusters(problem: Problem, tuples: Ints, rows: Ints, group: Ints, k: int, b
         group_mark=np.zeros(room, np.int64),
         held=np.zeros(room, np.int64),
         held_mark=np.zeros(room, np.int64),
-        loose=np.zeros(size, np.int64),
-        tuple_mark=np.zeros(size, np.int64),
+        loose=np.zeros(size, np.int32),
         loose_tuples=np.zeros(size, np.int64),
         box_mark=np.zeros(boxes, np.int64),
         box_score=np.zeros(boxes),
@@ -201,6 +201,8 @@ def _clusters(problem: Problem, tuples: Ints, rows: Ints, group: Ints, k: int, b
         offer_rows=np.zeros(moves.OFFERS, np.int64),
         offer_key=np.zeros(moves.OFFERS),
         offer_order=np.zeros(moves.OFFERS, np.int64),
+        key=np.zeros(size),
+        guess=np.zeros(size),
         numbers=np.zeros(4, np.int64),
         vacant=np.arange(room)[::-1].copy(),
         used=np.array([room - count, count]),

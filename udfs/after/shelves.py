@@ -20,7 +20,7 @@ from sqlanon.udfs.problem import Ints
 from sqlanon.udfs.space.grid import Grid
 from sqlanon.udfs.space.machine import inner
 
-DEAR = 5
+DEAR = 3
 """A tree is dear if a step of it, in the k rows of a group, costs this many times what a row loses."""
 
 

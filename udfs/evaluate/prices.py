@@ -73,6 +73,8 @@ class Round:
 
 FEWER = 5
 """If too many boxes are near, the limit of what counts as near is divided by this."""
+HALVES = (1, 2, 4, 8)
+"""The same where every box is listed, for a search: it does better the more boxes it has."""
 ROUND = 3
 """How many times as long as a walk a round takes, and the walk at the end."""
 ROUNDS = (
@@ -271,7 +273,8 @@ class Finder:
         """The boxes that are broken at so much less loss; fewer, or none, where they are too many."""
         most = MEMBERS + 2 * self.k
         room = min(4_000_000 + 4 * MEMBERS * len(prices), 20_000_000)
-        for near in (slack, slack / FEWER):
+        for part in HALVES if is_every else (1, FEWER):
+            near = slack / part
             listing = _listing(room // 10, room, most)._replace(is_every=is_every)
             is_over = self._walk(prices, near, True, listing, self.left // 3)
             boxes, used = listing.count[:2].tolist()

@@ -60,6 +60,9 @@ MOST = 13_000
 """A table is searched as long as if it had at most this many tuples."""
 GUIDING = 0.5
 """The search follows prices that add up to this share of what its start loses, at least."""
+PER_K = 3_000
+"""Before a search by prices, steps of peel are at most this many times k: the smaller groups are, the less of the start
+is left at its end."""
 PER_TUPLE = 8
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
@@ -87,7 +90,7 @@ class Effort:
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=1_000),
-    "balanced": Effort(150_000, 400, exchange=35_000, search=11_000, near=0.25),
+    "balanced": Effort(150_000, 400, exchange=35_000, search=15_000, near=0.25),
     "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=180_000, near=0.6, warmth=4.0),
 }
 
@@ -111,14 +114,14 @@ def cluster(
         merged, place = problem.merged()
         again = partial(cluster, objective=objective, effort=effort, time_budget=time_budget, part=part, clock=clock)
         return repair.spread(again(merged, k, rng, progress), place, problem.counts, rng)
-    share = min(1.0, LARGE * part / len(problem.counts))
     tuples = len(problem.counts)
+    share = min(1.0, LARGE * part / tuples)
     is_small = k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k) and problem.rows >= ROOM * k
     is_searched = is_small and objective in ADDITIVE and not problem.models and time_budget is None
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
-    offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
-    start = min(offers, key=lambda one: costs.excess(problem, one, objective))
+    few = min(fewer, PER_K * k) if is_searched else fewer
+    start = _start(problem, k, rng, progress, objective, few, is_exchanged)
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     if is_exchanged:
         left = None if time_budget is None else max(0.0, time_budget - (clock() - begin))
@@ -129,6 +132,9 @@ def cluster(
     proof = _proof(problem, k, progress, objective, effort) if is_searched else None
     if proof is not None and _guides(problem, proof, start, steps, objective):
         return _searched(problem, start, k, rng, rest, objective, steps, proof)
+    if few < fewer:
+        pause = between(progress, THOUSANDTHS // 3, THOUSANDTHS // 3)
+        start = _start(problem, k, rng, pause, objective, fewer, is_exchanged)
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
     seconds = None
     if time_budget is not None:
@@ -149,6 +155,14 @@ def cluster(
         return _proven(found, proof, objective)
     dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
     return replace(dealt, report=dealt.report | {"refined": True})
+
+
+def _start(
+    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: int, is_rough: bool
+) -> Groups:
+    """The best of the starts."""
+    offers = _starts(problem, k, rng, progress, objective, steps, is_rough)
+    return min(offers, key=lambda one: costs.excess(problem, one, objective))
 
 
 def _starts(
