@@ -65,17 +65,30 @@ def _sort(prices, member, begin, end):
 
 
 @inner
-def _apart(grid, j, one, other):
-    """What two ranks of an attribute lose together."""
+def _in_tree(grid, j, one, other):
+    """What two ranks of an attribute with a tree lose together."""
     if one == other:
         return 0.0
     low, high = min(one, other), max(one, other)
-    if grid.is_line[j]:
-        return min(grid.first[grid.begin[j] + high] - grid.last[grid.begin[j] + low], grid.whole[j])
     node = grid.leaf[grid.begin[j] + low]
     while grid.high[node] < high:
         node = grid.parent[node]
     return grid.loss[node]
+
+
+@inner
+def _on_lines(grid, first, last, whole):
+    """Write where the values of each tuple begin and end on the lines, side by side, and how long these are; how many
+    they are."""
+    lines = 0
+    for j in range(len(grid.ranks)):
+        if grid.is_line[j]:
+            whole[lines] = grid.whole[j]
+            for t in range(len(first)):
+                place = grid.begin[j] + grid.ranks[j, t]
+                first[t, lines], last[t, lines] = grid.first[place], grid.last[place]
+            lines += 1
+    return lines
 
 
 @compiled
@@ -86,6 +99,8 @@ def nearest(grid, k, some, prices):
     """
     attributes, size = grid.ranks.shape
     grid, prices = bare(grid), bare(prices)
+    first, last, whole = np.empty((size, attributes)), np.empty((size, attributes)), np.empty(attributes)
+    lines = _on_lines(grid, first, last, whole)
     top = np.empty(k + 1)
     rows = np.empty(k + 1, np.int64)
     for one in some:
@@ -96,10 +111,13 @@ def nearest(grid, k, some, prices):
                 continue
             most = top[entries - 1] if held >= k else np.inf
             far = 0.0
-            for j in range(attributes - 1, -1, -1):
-                far += _apart(grid, j, grid.ranks[j, one], grid.ranks[j, t])
+            for i in range(lines):
+                far += min(max(first[one, i] - last[t, i], first[t, i] - last[one, i], 0.0), whole[i])
+            for j in range(attributes):
                 if far >= most:
                     break
+                if not grid.is_line[j]:
+                    far += _in_tree(grid, j, grid.ranks[j, one], grid.ranks[j, t])
             if far >= most:
                 continue
             i = entries

@@ -52,8 +52,8 @@ KEY = 2**62
 """The largest number of classes that are distinguished by one number."""
 NOBODY: Ints = np.zeros(0, dtype=np.int64)
 Hashes = npt.NDArray[np.uint32]
-Bundled = tuple[Hashes, Bools]
-"""For each tuple the hash of its class, and whether that may have k rows."""
+Bundled = tuple[Hashes, Bools, bool]
+"""For each tuple the hash of its class, and whether that may have k rows; and whether any may."""
 OBJECTIVE = Parameter(
     "objective", "ncp", "the measure to minimize; pmi looks at the first sensitive column", choices=costs.OBJECTIVES
 )
@@ -77,10 +77,10 @@ def cluster(
     order = walk([level_losses(*column, value, problem.counts) for column in columns], steps, rng)
     table = Table(problem, lattice)
     pause = max(1, len(order) // PAUSES)
-    for number, step in enumerate(order.tolist()):
+    for number, step in enumerate(order):
         if number % pause == 0:
             progress(number, len(order))
-        table.peel(step, k)
+        table.peel(step.tolist(), k)
         if not table.left:
             break
     progress(len(order), len(order))
@@ -93,7 +93,8 @@ def walk(losses: list[Floats], steps: int, rng: np.random.Generator) -> Ints:
     total = math.prod(sizes.tolist())
     if total > LISTED:
         share = rng.random((steps, 1))
-        found = np.unique(np.vstack([rng.binomial(sizes - 1, share), sizes - 1]), axis=0)
+        drawn = rng.binomial(sizes - 1, share).astype(np.int16)  # unique takes several times its memory
+        found = np.unique(np.vstack([drawn, (sizes - 1).astype(np.int16)]), axis=0)
     else:
         some = np.arange(total) if total <= steps else np.sort(rng.permutation(total - 1)[: steps - 1])
         found = np.stack(np.unravel_index(np.union1d(some, total - 1), sizes), axis=1)
@@ -175,16 +176,20 @@ class Table:
 
         Most steps find few groups or none. Adding up rows in buckets, in time O(E), spares sorting all tuples by class.
         """
-        parts = [self._bundled(number, step, k) for number in range(len(self.bundles))]
+        parts = []
+        for number in range(len(self.bundles)):
+            parts.append(self._bundled(number, step, k))
+            if not parts[-1][2]:
+                return NOBODY
         may_be = parts[0][1]
-        for _, is_crowded in parts[1:]:
+        for _, is_crowded, _ in parts[1:]:
             may_be = may_be & is_crowded
         some = np.flatnonzero(may_be)
         if 2 * len(some) > len(may_be):  # to pick them would take longer than to look at all
-            return self._in_large_buckets([hashes for hashes, _ in parts], self.rows, self.broke, k)
+            return self._in_large_buckets([hashes for hashes, *_ in parts], self.rows, self.broke, k)
         if not some.size:
             return some
-        picked = [hashes[some] for hashes, _ in parts]
+        picked = [hashes[some] for hashes, *_ in parts]
         return np.asarray(some[self._in_large_buckets(picked, self.rows[some], self.broke[some], k)])
 
     def _in_large_buckets(self, hashes: list[Hashes], weights: Floats, broke: Floats, k: int) -> Ints:
@@ -213,7 +218,8 @@ class Table:
             for j, level in zip(bundle, levels, strict=True):
                 hashes += self.hashes[j][level][self.ranks[j]]
             places, rows = _buckets(hashes, self.rows)
-            found = hashes, (rows >= k)[places] & (self.rows > 0)
+            is_crowded = (rows >= k)[places] & (self.rows > 0)
+            found = hashes, is_crowded, bool(is_crowded.any())
             if len(seen) * len(self.tuple) < self.share:
                 seen[levels] = found
         return found
@@ -247,8 +253,8 @@ class Table:
         self.tuple, self.rows, self.broke = self.tuple[left], self.rows[left], self.broke[left]
         self.ranks = np.ascontiguousarray(self.ranks[:, left])
         for seen in self.seen:
-            for levels, (hashes, is_crowded) in seen.items():
-                seen[levels] = hashes[left], is_crowded[left]
+            for levels, (hashes, is_crowded, is_any) in seen.items():
+                seen[levels] = hashes[left], is_crowded[left], is_any
 
     def groups(self, rates: list[Rate], value: Ints) -> Groups:
         """The groups, with those rows that found none in the one whose loss they raise least."""

@@ -23,11 +23,16 @@ FINENESS = (4.0, 3.0, 2.0, 1.0, 0.5)
 
 def fitting_lattice(attributes: tuple[Attribute, ...], steps: int) -> list[list[Ints]]:
     """The levels of all attributes, numbers as fine as `steps` allows."""
-    for fineness in FINENESS:
-        lattice = [levels(attribute, fineness) for attribute in attributes]
-        if math.prod(len(codes) for codes in lattice) <= steps:
-            break
-    return lattice
+    *finer, coarsest = FINENESS
+    for fineness in finer:
+        lattice: list[list[Ints]] = []
+        for attribute in attributes:
+            lattice.append(levels(attribute, fineness))
+            if math.prod(len(codes) for codes in lattice) > steps:  # those of many columns would take much memory
+                break
+        else:
+            return lattice
+    return [levels(attribute, coarsest) for attribute in attributes]
 
 
 def levels(attribute: Attribute, fineness: float = 1.0) -> list[Ints]:
