@@ -35,7 +35,7 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Bools, Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = {"fast": 4_000, "balanced": 11_000, "best": 50_000}
+WORK = {"fast": 6_000, "balanced": 11_000, "best": 50_000}
 """How often each tuple may be looked at, by effort, at k = 10 or less; more often where groups are larger."""
 MOST = {"fast": 60_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
 """How many tuples are looked at in a large table."""
@@ -53,6 +53,8 @@ STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
 """Members that a listed box has at most, and 2 k more."""
+ENDING = 4
+"""The last walk may take this many times as long as the longest before, if less is left: without it, all was in vain."""
 QUOTA = 20_000_000
 """Work between two reports of progress."""
 SAFE = 1 - 1e-9
@@ -244,7 +246,8 @@ class Finder:
             self.boxes = listing if self.boxes is None else _joined(self.boxes, due <= each.stay * unit, listing)
             due = self._climb(prices, np.geomspace(each.first, each.last, each.steps) * unit)
         if self.boxes is not None:
-            self._keep(np.clip(prices, 0.0, self.cap), f"prices by {len(self.boxes.loss):,} boxes", self.left)
+            most = max(self.left, ENDING * self.walk)
+            self._keep(np.clip(prices, 0.0, self.cap), f"prices by {len(self.boxes.loss):,} boxes", most)
 
     @property
     def total(self) -> float:

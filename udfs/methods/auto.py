@@ -89,8 +89,8 @@ class Effort:
 
 
 EFFORTS = {
-    "fast": Effort(10_000, 20, search=1_000),
-    "balanced": Effort(150_000, 400, exchange=35_000, search=15_000, near=0.25),
+    "fast": Effort(10_000, 20, search=2_000),
+    "balanced": Effort(150_000, 400, exchange=35_000, search=30_000, near=0.25),
     "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=180_000, near=0.6, warmth=4.0),
 }
 
