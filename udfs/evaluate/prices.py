@@ -54,7 +54,7 @@ STRETCHES = (8, 24, 64)
 MEMBERS = 100
 """Members that a listed box has at most, and 2 k more."""
 ENDING = 4
-"""The last walk may take this many times as long as the longest before, if less is left: without it, all was in vain."""
+"""The last walk may take this many times as long as the longest before, if less is left."""
 QUOTA = 20_000_000
 """Work between two reports of progress."""
 SAFE = 1 - 1e-9
