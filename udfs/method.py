@@ -98,6 +98,8 @@ class Method:
     """Is every column released at one level in all rows?"""
     block_size: int | None = 20_000
     """How many tuples it clusters at a time by default; a larger table is cut into blocks. None: never cut."""
+    plain_block_size: int | None = None
+    """The same, if it differs, where no model is required and a row's loss is that of its box alone."""
     counts_rows: bool = False
     """Do blocks hold this many rows instead? Where time depends on rows, whether they are distinct or not."""
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sqlanon.udfs.method import Method
+from sqlanon.udfs.method import Method, measure_of
 from sqlanon.udfs.methods import METHODS
+from sqlanon.udfs.space.grid import ADDITIVE
 
 LINKED = ("is_linked", "row_price", "row_order")
 """What is only told where people are grouped by all of their rows."""
@@ -60,6 +61,13 @@ class Request:
     def core(self) -> Method:
         """The method that is required."""
         return METHODS[self.method]
+
+    @property
+    def tuples_at_once(self) -> int | None:
+        """How many tuples are clustered at a time; None: all of them."""
+        method = self.core
+        is_plain = not self.models and self.entity is None and measure_of(self.parameters) in ADDITIVE
+        return self.block_size or (is_plain and method.plain_block_size) or method.block_size
 
     def json(self) -> str:
         """As text that SQL carries to the function that runs it."""

@@ -67,7 +67,7 @@ def _clustered(
     request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, workers: int | None
 ) -> Groups:
     method = request.core
-    size = request.block_size or method.block_size
+    size = request.tuples_at_once
     work = partial(solve_block, request)
     polished_by = seams(request)
     return blocks.cluster(problem, request.k, size, rng, progress, work, method.counts_rows, workers, polished_by)

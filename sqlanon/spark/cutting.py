@@ -42,7 +42,7 @@ WHOLE = Blocks(0, 1)
 def cut(tuples: DataFrame, task: Task, count: int) -> Blocks:
     """The blocks of a table of this many tuples: one where it is small enough."""
     request, method = task.request, task.request.core
-    size = request.block_size or method.block_size
+    size = request.tuples_at_once
     filled = count
     if size is not None and method.counts_rows:
         filled = int(tuples.agg(F.sum("rows").alias("n")).collect()[0]["n"])

@@ -33,6 +33,7 @@ from sqlanon.udfs.after.scan import Drawing, Levels, Lines, propose
 from sqlanon.udfs.problem import Floats, Ints, Numbers
 from sqlanon.udfs.space.boxes import Axis
 from sqlanon.udfs.space.costs import Rate
+from sqlanon.udfs.space.levels import class_losses
 
 DRAWING = Drawing(tries=3, generalizations=60, mixed=0.15, moved=0.07, shares=np.array([0.0, 0.2, 0.4]))
 """Of a generalization this many attributes are as in another group, and this many are a level up, and as many down."""
@@ -52,7 +53,7 @@ class Lattice:
         self.levels = Levels(
             np.concatenate([(code + 1).astype(np.uint64).ravel() * by for code, by in zip(codes, odd, strict=True)]),
             np.concatenate([code.ravel() for code in codes]),
-            np.concatenate([_losses(rate, code).ravel() for rate, code in zip(rates, levels, strict=True)]),
+            np.concatenate([class_losses(rate, code).ravel() for rate, code in zip(rates, levels, strict=True)]),
             np.cumsum(apart * depth) - apart * depth,
             apart,
             depth,
@@ -115,14 +116,3 @@ def _lines(rates: list[Rate], lines: list[int]) -> Lines:
             begin[j] = sum(map(len, places))
             places.append(axis.at.astype(np.float64) if rate.is_linear else np.linspace(0, rate.weight, axis.size))
     return Lines(np.concatenate(places), np.concatenate(tables), begin, size, whole)
-
-
-def _losses(rate: Rate, codes: list[Ints]) -> Floats:
-    """What a rank's class loses at each level: levels × ranks."""
-    every, losses = np.arange(rate.ranks), []
-    for code in codes:
-        order = np.argsort(code, kind="stable")
-        first = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0])
-        lo, hi = np.minimum.reduceat(every[order], first), np.maximum.reduceat(every[order], first)
-        losses.append(rate(lo, hi)[..., 0][code])
-    return np.array(losses)

@@ -124,16 +124,26 @@ def own(problem: Problem, rates: list[Rate], value: Ints) -> Floats:
 
 def baseline(problem: Problem, rates: list[Rate], value: Ints) -> float:
     """What the original table is charged, so that a clustering's charge can be told relative to it."""
-    return float(own(problem, rates, value) @ problem.counts)
+    return float((own(problem, rates, value) * problem.counts).sum())
 
 
 def excess(problem: Problem, groups: Groups, cost: str) -> float:
-    """What the rows of groups, none of them suppressed, are charged beyond the original table."""
+    """What the rows of groups are charged beyond the original table; those that are suppressed, nothing."""
     measure, value = rates(problem, cost)
     lo, hi, _ = groups.closure(problem)
-    mass = np.zeros((len(lo), measure[0].values))
-    np.add.at(mass, (groups.group, value[groups.tuple]), groups.rows)
-    return float(charges(measure, lo, hi, mass).sum()) - baseline(problem, measure, value)
+    values, kept = measure[0].values, groups.group >= 0
+    cell = groups.group[kept] * values + value[groups.tuple[kept]]
+    mass = np.bincount(cell, weights=groups.rows[kept], minlength=len(lo) * values).astype(np.float64)
+    return float(charges(measure, lo, hi, mass.reshape(-1, values)).sum()) - baseline(problem, measure, value)
+
+
+def losses(problem: Problem, groups: Groups, cost: str) -> Floats:
+    """What a row of each tuple loses on average in its groups, none of them suppressed, by a measure that is blind to
+    sensitive values."""
+    lo, hi, _ = groups.closure(problem)
+    loss = charges(rates(problem, cost)[0], lo, hi, np.ones((len(lo), 1)))
+    lost = np.bincount(groups.tuple, weights=groups.rows * loss[groups.group], minlength=len(problem.counts))
+    return np.asarray(lost / problem.counts)
 
 
 def _seen(attribute: Attribute, ranks: Ints, value: Ints, counts: Ints) -> Ints:

@@ -107,12 +107,12 @@ def _order(problem: Problem, rates: list[Rate]) -> tuple[list[int], int | None]:
         ranks = problem.ranks[:, j]
         if isinstance(rate.attribute, Tree):
             above = rate.attribute.path[max(rate.attribute.height - 2, 0), ranks]
-            cost[j] = rate(rate.attribute.lo[above], rate.attribute.hi[above])[:, 0] @ problem.counts
+            cost[j] = (rate(rate.attribute.lo[above], rate.attribute.hi[above])[:, 0] * problem.counts).sum()
         else:
             unit = rate.attribute.unit[ranks]
             known = ~np.isnan(unit)
             far = np.abs(unit[known] - np.median(unit[known])) if known.any() else np.zeros(0)
-            cost[j] = rate.weight * (far @ problem.counts[known])
+            cost[j] = rate.weight * (far * problem.counts[known]).sum()
     cost = np.round(cost / problem.rows, 9)
     trees = [j for j, rate in enumerate(rates) if isinstance(rate.attribute, Tree)]
     lines = [j for j, rate in enumerate(rates) if isinstance(rate.attribute, Numbers)]

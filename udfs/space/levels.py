@@ -79,3 +79,14 @@ def level_losses(rate: Rate, codes: list[Ints], ranks: Ints, value: Ints, counts
         lo, hi = np.minimum.reduceat(every[order], first), np.maximum.reduceat(every[order], first)
         mean.append(float((rate(lo, hi)[code] * share).sum()))
     return np.array(mean)
+
+
+def class_losses(rate: Rate, codes: list[Ints]) -> Floats:
+    """What a rank's class loses at each level: levels × ranks."""
+    every, losses = np.arange(rate.ranks), []
+    for code in codes:
+        order = np.argsort(code, kind="stable")
+        first = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0])
+        lo, hi = np.minimum.reduceat(every[order], first), np.maximum.reduceat(every[order], first)
+        losses.append(rate(lo, hi)[..., 0][code])
+    return np.array(losses)
