@@ -33,7 +33,7 @@ from sqlanon.udfs.after.scan import Drawing, Levels, Lines, propose
 from sqlanon.udfs.problem import Floats, Ints, Numbers
 from sqlanon.udfs.space.boxes import Axis
 from sqlanon.udfs.space.costs import Rate
-from sqlanon.udfs.space.levels import class_losses
+from sqlanon.udfs.space.levels import Codes, class_losses
 
 DRAWING = Drawing(tries=3, generalizations=60, mixed=0.15, moved=0.07, shares=np.array([0.0, 0.2, 0.4]))
 """Of a generalization this many attributes are as in another group, and this many are a level up, and as many down."""
@@ -42,13 +42,13 @@ DRAWING = Drawing(tries=3, generalizations=60, mixed=0.15, moved=0.07, shares=np
 class Lattice:
     """The levels of all attributes, and which of them are lines."""
 
-    def __init__(self, ranks: Ints, rates: list[Rate], levels: list[list[Ints]]) -> None:
+    def __init__(self, ranks: Ints, rates: list[Rate], levels: list[list[Codes]]) -> None:
         self.ranks = ranks
         self.small = np.ascontiguousarray(ranks.T, dtype=np.uint32)
         numbers = [j for j, rate in enumerate(rates) if isinstance(rate.attribute, Numbers)]
         self.choices = numbers or list(range(len(rates)))
         odd = np.random.default_rng(0).integers(1 << 62, size=len(rates), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        codes = [np.array(code) for code in levels]
+        codes = [np.array(code, dtype=np.int64) for code in levels]
         apart, depth = np.array([rate.ranks for rate in rates]), np.array([len(code) for code in codes])
         self.levels = Levels(
             np.concatenate([(code + 1).astype(np.uint64).ravel() * by for code, by in zip(codes, odd, strict=True)]),

@@ -36,7 +36,7 @@ from sqlanon.udfs.method import Method, Parameter, Progress
 from sqlanon.udfs.problem import Bools, Floats, Groups, Ints, Problem
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.costs import Rate
-from sqlanon.udfs.space.levels import fitting_lattice, level_losses
+from sqlanon.udfs.space.levels import Codes, fitting_lattice, level_losses
 
 LISTED = 2**22
 """Lattices up to this size are listed, larger ones are only drawn from."""
@@ -129,7 +129,7 @@ def _buckets(hashes: Hashes, rows: Floats) -> tuple[Ints, Floats]:
 class Table:
     """The tuples that have no group yet, and the group of those that have."""
 
-    def __init__(self, problem: Problem, lattice: list[list[Ints]]) -> None:
+    def __init__(self, problem: Problem, lattice: list[list[Codes]]) -> None:
         self.problem = problem
         self.group = np.full(len(problem.counts), -1)
         self.count = 0
@@ -141,10 +141,8 @@ class Table:
         self.lattice = lattice
         self.ranks = np.ascontiguousarray(problem.ranks.T)
         # A class's hash is the sum of one random number per attribute, times the class there.
-        odd = np.random.default_rng(0).integers(2**31, size=len(lattice), dtype=np.uint32) * np.uint32(2) + np.uint32(1)
-        self.hashes = [
-            [code.astype(np.uint32) * factor for code in codes] for codes, factor in zip(lattice, odd, strict=True)
-        ]
+        drawn = np.random.default_rng(0).integers(2**31, size=len(lattice), dtype=np.uint32)
+        self.factors = drawn * np.uint32(2) + np.uint32(1)
         self.classes = [[int(code.max(initial=0)) + 1 for code in codes] for codes in lattice]
         self.share = STORED // max(1, len(lattice))
         self.bundles = bundles(self.classes, min(COMBINED, self.share // max(1, self.left)))
@@ -216,7 +214,7 @@ class Table:
         if found is None:
             hashes = np.zeros(len(self.tuple), dtype=np.uint32)
             for j, level in zip(bundle, levels, strict=True):
-                hashes += self.hashes[j][level][self.ranks[j]]
+                hashes += self.lattice[j][level][self.ranks[j]].astype(np.uint32) * self.factors[j]
             places, rows = _buckets(hashes, self.rows)
             is_crowded = (rows >= k)[places] & (self.rows > 0)
             found = hashes, is_crowded, bool(is_crowded.any())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from sqlanon.udfs.problem import Attribute, Floats, Ints, Numbers, Tree
 from sqlanon.udfs.space.costs import Rate
@@ -21,53 +22,71 @@ BINS = 64
 FINENESS = (4.0, 3.0, 2.0, 1.0, 0.5)
 
 
-def fitting_lattice(attributes: tuple[Attribute, ...], steps: int) -> list[list[Ints]]:
+Codes = npt.NDArray[np.int32]
+"""Classes in half the memory: a column of numbers has as many at each of its levels as it has values."""
+
+
+def fitting_lattice(attributes: tuple[Attribute, ...], steps: int) -> list[list[Codes]]:
     """The levels of all attributes, numbers as fine as `steps` allows."""
     *finer, coarsest = FINENESS
-    for fineness in finer:
-        lattice: list[list[Ints]] = []
-        for attribute in attributes:
-            lattice.append(levels(attribute, fineness))
-            if math.prod(len(codes) for codes in lattice) > steps:  # those of many columns would take much memory
-                break
-        else:
-            return lattice
-    return [levels(attribute, coarsest) for attribute in attributes]
+    fitting = next((fineness for fineness in finer if _fits(attributes, fineness, steps)), coarsest)
+    return [levels(attribute, fitting) for attribute in attributes]
 
 
-def levels(attribute: Attribute, fineness: float = 1.0) -> list[Ints]:
+def _fits(attributes: tuple[Attribute, ...], fineness: float, steps: int) -> bool:
+    """Are there at most so many combinations of levels? Counted one level at a time: to hold them takes much memory."""
+    size = 1
+    for attribute in attributes:
+        size *= sum(1 for _ in _distinct(attribute, fineness))
+        if size > steps:
+            return False
+    return True
+
+
+def levels(attribute: Attribute, fineness: float = 1.0) -> list[Codes]:
     """The class of each rank at every level, from the finest to a single class."""
+    return list(_distinct(attribute, fineness))
+
+
+def _distinct(attribute: Attribute, fineness: float) -> Iterator[Codes]:
+    """The same one after the other, without those that are like the one before."""
+    last = None
+    for code in _levels(attribute, fineness):
+        if last is None or not np.array_equal(code, last):
+            yield code
+            last = code
+
+
+def _levels(attribute: Attribute, fineness: float) -> Iterator[Codes]:
     if isinstance(attribute, Tree):
-        codes = [np.unique(attribute.lo[step], return_inverse=True)[1] for step in attribute.path[::-1]]
+        for step in attribute.path[::-1]:
+            yield np.unique(attribute.lo[step], return_inverse=True)[1].astype(np.int32)
     else:
-        every = np.arange(len(attribute.at))
-        codes = [every, *_bins(attribute, fineness), np.zeros(len(every), dtype=np.int64)]
-    distinct = codes[:1]
-    for code in codes[1:]:
-        if not np.array_equal(code, distinct[-1]):
-            distinct.append(code)
-    return distinct
+        yield np.arange(len(attribute.at), dtype=np.int32)
+        yield from _bins(attribute, fineness)
+        yield np.zeros(len(attribute.at), dtype=np.int32)
 
 
-def _bins(numbers: Numbers, fineness: float) -> list[Ints]:
-    """The bin of each number for one width and first edge after the other."""
+def _bins(numbers: Numbers, fineness: float) -> Iterator[Codes]:
+    """The bin of each number for one width and first edge after the other, numbered from the lowest; NULL, which has no
+    place and is the last, is in the first of all."""
     unit = numbers.unit
     known = unit[~np.isnan(unit)]
     if len(known) < 3:
-        return []
+        return
     width = max(2 * float(np.median(np.diff(known))), 1 / BINS)
     edges = max(1, int(fineness))
-    found = []
+    bins = np.zeros(len(unit), dtype=np.int32)
     while width < 1:
         for edge in range(edges):
             # A little off, so that rounding takes no value out of the bin that starts with it.
-            place = np.floor(unit / width + edge / edges + 1e-9)
-            found.append(np.unique(np.where(np.isnan(unit), -1.0, place), return_inverse=True)[1])
+            place = np.floor(known / width + edge / edges + 1e-9)
+            bins[: len(known)] = np.cumsum(np.diff(place, prepend=place[0]) != 0) + (len(known) < len(unit))
+            yield bins.copy()
         width *= 2 ** (1 / fineness)
-    return found
 
 
-def level_losses(rate: Rate, codes: list[Ints], ranks: Ints, value: Ints, counts: Ints) -> Floats:
+def level_losses(rate: Rate, codes: list[Codes], ranks: Ints, value: Ints, counts: Ints) -> Floats:
     """What the table's rows lose on average at each level, by the rate of their sensitive value."""
     every = np.arange(rate.ranks)
     cell, cells = ranks * rate.values + value, rate.ranks * rate.values
@@ -81,7 +100,7 @@ def level_losses(rate: Rate, codes: list[Ints], ranks: Ints, value: Ints, counts
     return np.array(mean)
 
 
-def class_losses(rate: Rate, codes: list[Ints]) -> Floats:
+def class_losses(rate: Rate, codes: list[Codes]) -> Floats:
     """What a rank's class loses at each level: levels × ranks."""
     every, losses = np.arange(rate.ranks), []
     for code in codes:
