@@ -107,8 +107,7 @@ def _look(table, start, k, limit):
     while size < 2 * numbers[LEFT]:
         size *= 2
     for i in range(numbers[LEFT]):
-        t = left[i]
-        word = 0
+        t, word = left[i], 0
         for j in range(width):
             word += key[start[j] + ranks[width * t + j]]
         slot = (word ^ (word >> 31)) & (size - 1)

@@ -5,7 +5,8 @@ boxes (loops/cheapest.py) instead, unless the attributes have too many levels fo
 opens boxes (after/search.py): in a table that is not large by the prices that also prove how near to the best possible
 the answer is; in a block of a larger one, with 'balanced', by what rows lose at the start, as prices take too long.
 Everywhere else refine polishes the groups: it loses 0.5 to 1.2 % less than opening boxes at k = 100 and 300 on Adult.
-On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts.
+On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with several
+numbers, the groups of mondrian are.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
@@ -38,8 +39,8 @@ from sqlanon.udfs.exchange.scope import can_search
 from sqlanon.udfs.exchange.starts import MIDDLE, rough
 from sqlanon.udfs.exchange.starts import starts as others
 from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
-from sqlanon.udfs.methods import hilbert, peel
-from sqlanon.udfs.problem import Groups, Problem
+from sqlanon.udfs.methods import hilbert, mondrian, peel
+from sqlanon.udfs.problem import Groups, Numbers, Problem
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import ADDITIVE
 
@@ -185,6 +186,8 @@ def _starts(
         return _repaired(problem, k, rng, pause, steps, starts, objective)
     if len(problem.attributes) == 1:
         starts.append(hilbert.cluster(problem, k, rng, lambda *done, **facts: pause()))
+    if sum(isinstance(attribute, Numbers) for attribute in problem.attributes) > 1:
+        starts.append(mondrian.cluster(problem, k, rng, lambda *done, **facts: pause()))
     return starts
 
 
