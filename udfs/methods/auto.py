@@ -56,8 +56,6 @@ ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
 LEAST = 12_000_000
 """The work of a search by prices in any table, at least; a twelfth of it with 'fast'."""
-MOST = 13_000
-"""A table is searched as long as if it had at most this many tuples."""
 GUIDING = 0.5
 """The search follows prices that add up to this share of what its start loses, at least."""
 PER_K = 3_000
@@ -81,7 +79,9 @@ class Effort:
     exchange: int = 0
     """Work of the search with models for each row."""
     search: int = 0
-    """Work of the search by prices for each tuple."""
+    """Work of the search by prices for each tuple at k = 10;"""
+    growth: float = 0.0
+    """with larger groups more, by this power of k."""
     near: float = 0.0
     """How near to being tight boxes are that it opens, in mean prices,"""
     warmth: float = 1.5
@@ -90,8 +90,10 @@ class Effort:
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=1_000),
-    "balanced": Effort(150_000, 400, exchange=35_000, search=15_000, near=0.25),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=180_000, near=0.6, warmth=4.0),
+    "balanced": Effort(150_000, 400, exchange=35_000, search=11_000, near=0.25),
+    "best": Effort(
+        150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=160_000, growth=0.5, near=0.6, warmth=4.0
+    ),
 }
 
 
@@ -214,7 +216,8 @@ def _searched(
     """The search that prices guide, for so long as the effort says."""
     from sqlanon.udfs.after.search import search
 
-    work = max(steps.search * min(len(problem.counts), MOST), LEAST if steps.near > 0 else LEAST // 12)
+    work = int(steps.search * len(problem.counts) * max(1.0, k / 10) ** steps.growth)
+    work = max(work, LEAST if steps.near > 0 else LEAST // 12)
     rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
     found = search(
         problem, start, k, rng, rest, proof, objective=objective, work=work, near=steps.near, heat=steps.warmth
