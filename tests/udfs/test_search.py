@@ -159,19 +159,6 @@ def test_where_prices_are_far_from_what_is_lost_groups_are_refined_instead(monke
     assert gcp(problem, refined) < gcp(problem, searched)
 
 
-@pytest.mark.parametrize(("guiding", "few"), [(0.0, [300]), (9.0, [300, 1000 + auto.PER_TUPLE * 400])])
-def test_a_search_is_content_with_a_short_peel_and_refine_is_not(monkeypatch, guiding, few):
-    rng, steps, cluster = np.random.default_rng(1), [], peel.cluster
-    columns = rng.normal(size=(400, 2))
-    ranks = columns.argsort(axis=0).argsort(axis=0)
-    problem = Problem(ranks, np.ones(400, np.int64), tuple(Numbers(np.sort(c)) for c in columns.T), np.ones(2))
-    monkeypatch.setattr(auto, "GUIDING", guiding)
-    monkeypatch.setattr(auto, "PER_K", 100)
-    monkeypatch.setattr(peel, "cluster", lambda *a, **given: steps.append(given["steps"]) or cluster(*a, **given))
-    auto.cluster(problem, 3, rng, quiet)
-    assert steps == few
-
-
 def test_best_loses_no_more_than_what_it_would_without_prices(monkeypatch):
     monkeypatch.setattr(auto, "ROOM", 1)
     problem = random_problem(np.random.default_rng(6))

@@ -96,7 +96,7 @@ class Effort:
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=2_000),
-    "balanced": Effort(150_000, 400, exchange=35_000, search=20_000, own=2_500, near=0.25),
+    "balanced": Effort(150_000, 400, exchange=35_000, search=25_000, own=2_500, near=0.4, warmth=2.5),
     "best": Effort(
         150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=160_000, growth=0.5, near=0.6, warmth=4.0
     ),
