@@ -83,9 +83,7 @@ class Effort:
     exchange: int = 0
     """Work of the search with models for each row."""
     search: int = 0
-    """Work of the search by prices for each tuple at k = 10;"""
-    growth: float = 0.0
-    """with larger groups more, by this power of k;"""
+    """Work of the search by prices for each tuple,"""
     own: int = 0
     """and by what rows lose at its start, where there are too many tuples to find prices."""
     near: float = 0.0
@@ -97,9 +95,7 @@ class Effort:
 EFFORTS = {
     "fast": Effort(10_000, 20, search=2_000),
     "balanced": Effort(150_000, 400, exchange=35_000, search=25_000, own=2_500, near=0.4, warmth=2.5),
-    "best": Effort(
-        150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=160_000, growth=0.5, near=0.6, warmth=4.0
-    ),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=500_000, near=1.0, warmth=8.0),
 }
 
 
@@ -245,8 +241,7 @@ def _searched(
     """The search that prices guide, for so long as the effort says."""
     from sqlanon.udfs.after.search import search
 
-    work = int(steps.search * len(problem.counts) * max(1.0, k / 10) ** steps.growth)
-    work = max(work, LEAST if steps.near > 0 else LEAST // 12)
+    work = max(steps.search * len(problem.counts), LEAST if steps.near > 0 else LEAST // 12)
     rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
     found = search(
         problem, start, k, rng, rest, proof, objective=objective, work=work, near=steps.near, heat=steps.warmth
