@@ -29,6 +29,7 @@ import numpy as np
 from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Floats, Groups, Ints, Numbers, Problem
 from sqlanon.udfs.space import costs
+from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.costs import Rate
 from sqlanon.udfs.space.grid import Small
 from sqlanon.udfs.space.levels import class_losses, fitting_lattice
@@ -100,8 +101,9 @@ def _leave(table, made):
 def _look(table, start, k, limit):
     """Let all ranges of k rows leave whose boxes lose no more than the limit, at the levels that begin there; the least
     that others lose."""
+    width, table, start = len(start), bare(table), bare(start)
     ranks, counts, value, key, after = table.ranks, table.counts, table.value, table.key, table.after
-    group, left, classes, numbers, width = table.group, table.left, table.classes, table.numbers, len(start)
+    group, left, classes, numbers = table.group, table.left, table.classes, table.numbers
     numbers[LOOKS] += 1
     look, groups, made, least, size = numbers[LOOKS], numbers[GROUPS], 0, np.inf, 1
     while size < 2 * numbers[LEFT]:
