@@ -136,7 +136,7 @@ def cluster(
     proof = _proof(problem, k, progress, objective, effort) if is_searched else None
     if proof is not None and _guides(problem, proof, start, steps, objective):
         return _searched(problem, start, k, rng, rest, objective, steps, proof)
-    if is_open and k <= FEW and not is_searched and steps.own:
+    if is_open and k <= FEW and not is_searched and steps.own and not _has_numbers(problem):
         work = int(steps.own * tuples * share)
         return _searched_by_own(problem, start, k, rng, rest, objective, work)
     rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
@@ -182,9 +182,14 @@ def _starts(
         return _repaired(problem, k, rng, pause, steps, starts, objective)
     if len(problem.attributes) == 1:
         starts.append(hilbert.cluster(problem, k, rng, lambda *done, **facts: pause()))
-    if sum(isinstance(attribute, Numbers) for attribute in problem.attributes) > 1:
+    if _has_numbers(problem):
         starts.append(mondrian.cluster(problem, k, rng, lambda *done, **facts: pause()))
     return starts
+
+
+def _has_numbers(problem: Problem) -> bool:
+    """Are several columns numbers? Then boxes around a row are too many to list, and mondrian is a good start."""
+    return sum(isinstance(attribute, Numbers) for attribute in problem.attributes) > 1
 
 
 def _cheapest(problem: Problem, k: int, progress: Progress, objective: str) -> Groups | None:
