@@ -10,7 +10,7 @@ import pytest
 from problems import random_problem
 
 from sqlanon import samples
-from sqlanon.udfs.methods import METHODS, auto, peel, sequential
+from sqlanon.udfs.methods import METHODS, auto, mondrian, peel, sequential
 from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree, gcp
 from sqlanon.udfs.space import costs
 
@@ -84,6 +84,14 @@ def test_more_effort_loses_no_more_than_peel_alone():
     alone = peel.cluster(table, 3, np.random.default_rng(0), lambda done, total, **facts: None)
     losses = [gcp(table, run(table, 3, effort=effort)) for effort in ("fast", "balanced")]
     assert max(losses) <= gcp(table, alone) + 1e-12
+
+
+def test_with_many_numbers_it_loses_no_more_than_mondrian():
+    columns = np.random.default_rng(0).random((2_000, 12))
+    ranks = columns.argsort(axis=0).argsort(axis=0)
+    table = Problem(ranks, np.ones(2_000, np.int64), tuple(Numbers(np.sort(c)) for c in columns.T), np.ones(12))
+    halved = mondrian.cluster(table, 5, np.random.default_rng(0), lambda done, total, **facts: None)
+    assert gcp(table, run(table, 5, effort="fast")) <= gcp(table, halved)
 
 
 def test_a_time_budget_is_spent_and_kept():

@@ -143,18 +143,8 @@ def cluster(
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
-    found = refine(
-        problem,
-        start,
-        k,
-        rng,
-        rest,
-        steps=rounds,
-        seconds=seconds,
-        heat=steps.heat,
-        objective=objective,
-        clock=clock,
-    )
+    polished = partial(refine, steps=rounds, seconds=seconds, heat=steps.heat, objective=objective, clock=clock)
+    found = polished(problem, start, k, rng, rest)
     if not problem.models:
         return _proven(found, proof, objective)
     dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
