@@ -99,8 +99,7 @@ def _leave(table, made):
 
 @compiled
 def _look(table, start, k, limit):
-    """Let all ranges of k rows leave whose boxes lose no more than the limit, at the levels that begin there; the least
-    that others lose."""
+    """Let all ranges of k rows leave whose boxes, at these levels, lose no more than the limit; the least of others."""
     width, table, start = len(start), bare(table), bare(start)
     ranks, counts, value, key, after = table.ranks, table.counts, table.value, table.key, table.after
     group, left, classes, numbers = table.group, table.left, table.classes, table.numbers
