@@ -4,14 +4,9 @@ Where a row's loss is that of its box alone (NCP, LM, precision) and no models a
 boxes (loops/cheapest.py) instead, unless the attributes have too many levels for that. If k is small, too, the search
 opens boxes (after/search.py): in a table that is not large by the prices that also prove how near to the best possible
 the answer is; in a block of a larger one, with 'balanced', by what rows lose at the start, as prices take too long.
-<<<<<<< HEAD
-Everywhere else refine polishes the groups: it loses 0.5 to 1.2 % less than opening boxes at k = 100 and 300 on Adult.
+Everywhere else refine polishes the groups: it loses 0.3 to 1.3 % less than opening boxes at k = 100 and 300 on Adult.
 On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with several
 numbers, the groups of mondrian are.
-=======
-Everywhere else refine polishes the groups: it loses 0.3 to 1.3 % less than opening boxes at k = 100 and 300 on Adult.
-On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts.
->>>>>>> db056e2
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
