@@ -190,7 +190,7 @@ def test_a_notebook_shows_progress_and_displays(tmp_path: Path) -> None:
     source = (
         "import sqlanon\nfrom sqlanon import samples\nfrom sqlanon.progress import bars\n"
         "bars.QUIET_FOR = 0\ncon = sqlanon.connect()\n"
-        "samples.create(con.duckdb, 'patients')\nsqlanon.anonymize(con, 'patients', ['age', 'sex'], 4, time_budget=1)"
+        "samples.create(con.duckdb, 'patients')\nsqlanon.anonymize(con, 'patients', ['age', 'sex'], 4, time_budget=3)"
     )
     told: list[str] = []
 
