@@ -46,8 +46,9 @@ def _place(what: str) -> str:
 
 
 def _drop(con: duckdb.DuckDBPyConnection, places: Iterable[str], kind: str) -> None:
-    with ignoring(duckdb.Error):  # an aborted transaction drops them anyway
-        run(con, "; ".join(f"drop {kind} {place}" for place in places) or "select 1")
+    if statements := "; ".join(f"drop {kind} {place}" for place in places):
+        with ignoring(duckdb.Error):  # an aborted transaction drops them anyway
+            run(con, statements)
 
 
 @contextmanager

@@ -174,8 +174,8 @@ def _sort_loose(draft):
 
 @inner
 def _sources(boxes, draft, spare):
-    """How many of the loose tuples, in their new order, are enough to find all boxes by that hold all but so many loose
-    rows: each such box has one of them. They are those of the fewest boxes."""
+    """Put the loose tuples of the fewest boxes first, and say how many of them suffice: every box that lacks at most
+    `spare` of the loose rows holds one of these."""
     for i in range(draft.numbers[1]):
         t = draft.loose_tuples[i]
         draft.key[t] = boxes.first[t + 1] - boxes.first[t]

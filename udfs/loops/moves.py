@@ -114,6 +114,7 @@ def _axes(measure: list[Rate], rows: int) -> Axes:
     parent, first, last, by_node = (np.concatenate(part) for part in parts)
     seen = np.concatenate([rate.seen for rate in measure])
     tables = [_ranges(rate) if kind == TABLE else by_node[:0] for rate, kind in zip(measure, kinds, strict=True)]
+    logs = np.log2(np.maximum(np.arange(rows + 1), 1))
     return Axes(
         kind=np.array(kinds),
         begin=begin[:-1],
@@ -125,8 +126,8 @@ def _axes(measure: list[Rate], rows: int) -> Axes:
         unit=unit,
         seen=seen,
         total=seen.sum(axis=1),
-        logs=np.log2(np.maximum(np.arange(rows + 1), 1)),
-        whole=float(np.log2(np.maximum(np.arange(rows + 1), 1))[-1]),
+        logs=logs,
+        whole=float(logs[-1]),
         table=np.concatenate(tables),
         start=np.cumsum([0, *(len(table) for table in tables)])[:-1],
         side=np.array([rate.ranks for rate in measure]),

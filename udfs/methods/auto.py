@@ -1,20 +1,20 @@
-"""Auto: the default. Peel finds the groups, a search improves them for as long as the user wants to wait.
+"""Auto: the default. A quick start finds groups, a search improves them for as long as the user wants to wait.
 
-Where a row's loss is that of its box alone (NCP, LM, precision) and no models are required, the start is the cheapest
-boxes (loops/cheapest.py) instead, unless the attributes have too many levels for that. If k is small, too, the search
-opens boxes (after/search.py): in a table that is not large by the prices that also prove how near to the best possible
-the answer is; in a block of a larger one, with 'balanced', by what rows lose at the start, as prices take too long.
-Everywhere else refine polishes the groups: it loses 0.3 to 1.3 % less than opening boxes at k = 100 and 300 on Adult.
-On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with several
-numbers, the groups of mondrian are.
+The start is peel. Where a row's loss is that of its box alone (NCP, LM, precision) and no models are required, it is
+the cheapest boxes (loops/cheapest.py), unless the attributes have too many levels for that. If k is small, too, the
+search opens boxes (after/search.py): in a table that is not large by the prices that also prove how near to the best
+possible the answer is; in a block of a larger one, with 'balanced', by what rows lose at the start, as prices take too
+long. Everywhere else refine polishes the groups: it loses 0.3 to 1.3 % less than opening boxes at k = 100 and 300 on
+Adult. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with
+several numbers, the groups of mondrian are.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
 exchanged between groups (exchange/search.py) or, with 'fast', in small tables and for what that search does not know,
 groups are refined. The report says which.
-`effort` counts in steps, so that the same seed gives the same groups: 'fast' is peel and a short search, 'balanced'
-takes some seconds, 'best' a minute or two on a table like Adult. `time_budget` counts in seconds instead:
-peel runs to its end, and what is left of the budget goes to refine.
+`effort` counts in steps, so that the same seed gives the same groups: 'fast' is a start and a short search, 'balanced'
+takes some seconds, 'best' half a minute or more on a table like Adult. `time_budget` counts in seconds instead:
+the start runs to its end, loading compiled code included, and what is left of the budget goes to refine.
 
 Time O(E (s d + r (d + log E))) and memory O(E (d + h)) for s steps of peel and r of refine over E distinct tuples with
 d attributes of h levels. Above `LARGE` tuples in the table s and r fall in proportion, as each step does more work.
@@ -111,7 +111,7 @@ def cluster(
     part: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """Peel, then search or refine. The problem is this part of a table that was cut into blocks."""
+    """Start, then search or refine. The problem is this part of a table that was cut into blocks."""
     begin = clock()
     steps = EFFORTS[effort]
     if problem.sensitive is not None and not problem.models and objective in ADDITIVE:

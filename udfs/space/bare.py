@@ -30,7 +30,7 @@ class Sheet(types.Type):
         super().__init__(f"sheet({dtype}, {ndim})")
 
     def part(self, places: int) -> Any:
-        """The type of what is at so many places."""
+        """The type of what this number of places leads to."""
         return self.dtype if places == self.ndim else _bared(self.dtype, self.ndim - places)
 
 

@@ -34,7 +34,7 @@ def fitting_lattice(attributes: tuple[Attribute, ...], steps: int) -> list[list[
 
 
 def _fits(attributes: tuple[Attribute, ...], fineness: float, steps: int) -> bool:
-    """Are there at most so many combinations of levels? Counted one level at a time: to hold them takes much memory."""
+    """Are there no more combinations of levels than steps? Levels are counted one by one, as all take much memory."""
     size = 1
     for attribute in attributes:
         size *= sum(1 for _ in _distinct(attribute, fineness))

@@ -1,7 +1,7 @@
 -- A row is one number, where its cell begins and the next one does, and how far above that it is. Unless given, a cell is
 -- 1, 2 or 5 · 10ⁿ wide, about a twentieth of the span; never so narrow that the numbers' own digits cannot tell cells
--- apart. Its ends have 15 digits, or, where so many cannot tell cells apart, all that it takes: they are counted in 10ⁿ
--- then, and places begin at the smallest number. A number is in a cell if it is what the text of its ends says. NULL has
+-- apart. Its ends have 15 digits, or as many more as tell cells apart: then ends are counted in units of 10ⁿ, and
+-- places begin at the smallest number. A number is in a cell if it is what the text of its ends says. NULL has
 -- no cell.
 with span as (
     select
