@@ -68,8 +68,8 @@ PLAIN = [
 """Facts that are JSON as they are."""
 UNNAMED = "release"
 """The title of a release that is not stored."""
-CURVE_ROWS = 2_000
-"""Rows up to which that is done without being asked for."""
+CURVE_ROWS, MODEL_ROWS = 2_000, 500
+"""Rows up to which that is done without being asked for: each run takes longer where models are required."""
 
 
 @dataclass(frozen=True)
@@ -384,7 +384,8 @@ def _curve(
     con: Session, source: str, policy: Policy, rows: int, wanted: bool | None
 ) -> tuple[tuple[int, float, float | None], ...]:
     """The loss of this table at several k, by a quick search under the same policy; unless wanted for small tables."""
-    if wanted is False or (wanted is None and rows > CURVE_ROWS) or not policy.kind.has_classes:
+    most = MODEL_ROWS if policy.models else CURVE_ROWS
+    if wanted is False or (wanted is None and rows > most) or not policy.kind.has_classes:
         return ()
     points = []
     quick = {"method": "auto", "effort": "fast", "ranges": "text", "represent": "closure"}

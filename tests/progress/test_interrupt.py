@@ -18,6 +18,7 @@ from sqlanon.progress import run
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 con = duckdb.connect()
+con.execute("set enable_progress_bar = false")  # DuckDB's own, on a machine that takes seconds
 sqlanon.load(con)
 samples.create(con, "adult", rows=120000)
 QUASI = [

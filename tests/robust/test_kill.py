@@ -20,5 +20,5 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_run_leaves_the_old_state_or_the_new_one_and_the_next_run_works(
     action: str, origin: Path, tmp_path: Path
 ) -> None:
-    tried = kill_at_random(origin, tmp_path, action, moments=2, rng=random.Random())
-    assert [moment.outcome in ("old", "new") for moment in tried] == [True, True]
+    tried = kill_at_random(origin, tmp_path, action, moments=1, rng=random.Random())
+    assert [moment.outcome in ("old", "new") for moment in tried] == [True]

@@ -24,7 +24,7 @@ from sqlanon.cli.commands.arguments import (
 )
 from sqlanon.errors import CatalogError, PolicyError
 from sqlanon.policy.options import ASKED, RANGES
-from sqlanon.reporting.facts import CURVE_ROWS, Facts, facts_of_release, facts_of_table
+from sqlanon.reporting.facts import CURVE_ROWS, MODEL_ROWS, Facts, facts_of_release, facts_of_table
 from sqlanon.reporting.page import require_writable, write
 from sqlanon.reporting.signing import Paper
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{fact}", metavar="TEXT", help=meaning)
     parser.add_argument("--published", type=Path, metavar="FILE", help="the published file, to show its SHA-256")
     curve = parser.add_mutually_exclusive_group()
-    limit = f"default: for up to {CURVE_ROWS:,} rows"
+    limit = f"default: for up to {CURVE_ROWS:,} rows, with models {MODEL_ROWS:,}"
     curve.add_argument("--curve", action="store_true", default=None, help=f"draw what another k would cost ({limit})")
     curve.add_argument("--no-curve", action="store_false", dest="curve", help="do not draw it; it takes one run per k")
     for role, meaning in (
