@@ -42,6 +42,11 @@ class Measure:
         """The rows of the original table with a value in the closure."""
         return [u for u in self.everyone if lo <= self.problem.ranks[u, j] <= hi]
 
+    @cache  # noqa: B019
+    def same(self, j: int, lo: int, hi: int, value: int) -> Rows:
+        """Those of them with a sensitive value."""
+        return [u for u in self.inside(j, lo, hi) if self.problem.sensitive[u, 0] == value]
+
     def cell(self, j: int, rows: Rows, t: int) -> float:
         """What the cell j of a row of tuple t costs in the cluster of these rows."""
         attribute = self.problem.attributes[j]
@@ -60,7 +65,7 @@ class Measure:
         mi = np.log2(len(inside)) - np.log2(len(self.everyone))
         if self.cost == "mi":
             return mi
-        same = [u for u in inside if self.problem.sensitive[u, 0] == self.problem.sensitive[t, 0]]
+        same = self.same(j, lo, hi, int(self.problem.sensitive[t, 0]))
         pmi = np.log2(len(inside)) - np.log2(len(same))
         share = self.mi_weight if self.cost == "wmi" else 0.0
         return share * mi + (1 - share) * pmi if share < 1 else mi
