@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import shlex
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
