@@ -8,7 +8,7 @@ everything a core asks about the set is a look-up on that range.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,17 +44,24 @@ class Numbers:
     """An attribute in value order: numbers and dates without a hierarchy, printed as ranges.
 
     `at` holds the position of each rank on the number line. A NULL has the last rank and the position NaN: it
-    is as far from every number as the two ends of the line are from each other.
+    is as far from every number as the two ends of the line are from each other. `ends` are those of the whole line,
+    where only a part of its values has ranks.
     """
 
     at: Floats
+    ends: tuple[float, float] | None = None
 
     @cached_property
+    def line(self) -> tuple[float, float]:
+        """The smallest and the largest value."""
+        known = self.at[~np.isnan(self.at)]
+        return self.ends or ((float(known.min()), float(known.max())) if known.size else (0.0, 0.0))
+
+    @property
     def span(self) -> float:
         """The length of the line from the smallest to the largest value."""
-        known = self.at[~np.isnan(self.at)]
-        # Python's floats: the distance of two values near ±1.8e308 is inf, without numpy's warning.
-        return float(known.max()) - float(known.min()) if known.size else 0.0
+        low, high = self.line
+        return high - low  # Python's floats: the distance of two values near ±1.8e308 is inf, without numpy's warning.
 
     @cached_property
     def unit(self) -> Floats:
@@ -62,9 +69,13 @@ class Numbers:
         if self.span == 0:
             return np.where(np.isnan(self.at), np.nan, 0.0)
         # Halves where the line is too long for a float; never otherwise, as half of the smallest float is 0.
-        at = self.at / 2 if math.isinf(self.span) else self.at
-        low, high = np.nanmin(at), np.nanmax(at)
-        return np.asarray((at - low) / (high - low))
+        half = 2 if math.isinf(self.span) else 1
+        low, high = (end / half for end in self.line)
+        return np.asarray((self.at / half - low) / (high - low))
+
+    def only(self, ranks: Ints) -> Numbers:
+        """Some of the values, on the same line."""
+        return Numbers(self.at[ranks], self.line)
 
     def loss(self, lo: Ints, hi: Ints, least: int = 0) -> Floats:
         """The share of the line that [lo, hi] covers: NCP (He et al. 2012). NULL with numbers covers all. Numbers have
@@ -142,6 +153,8 @@ class Tree:
 Attribute = Numbers | Tree
 Box = tuple[Ints, Ints]
 """lo and hi, groups × attributes."""
+Values = tuple[Ints | None, ...]
+"""For each attribute the ranks that are left of it; None where all are."""
 Levels = tuple[int, ...]
 """For each attribute a level of its tree; 0 where it has none."""
 Closure = tuple[Ints, Ints, Ints]
@@ -191,6 +204,24 @@ class Problem:
         place = place.reshape(-1)
         counts = np.bincount(place, weights=self.counts).astype(np.int64)
         return Problem(ranks, counts, self.attributes, self.weights), place
+
+    def narrowed(self) -> tuple[Problem, Values]:
+        """The same rows where numbers have ranks only for the values that these rows have, and the values' ranks here.
+        Boxes lose the same; a block takes memory and time by its own size, not by that of the table."""
+        values = tuple(
+            None if isinstance(attribute, Tree) else _present(ranks, len(attribute.at))
+            for attribute, ranks in zip(self.attributes, self.ranks.T, strict=True)
+        )
+        if all(present is None for present in values):
+            return self, values
+        ranks, attributes = self.ranks.copy(), list(self.attributes)
+        for j, present in enumerate(values):
+            if present is not None:
+                ranks[:, j] = np.searchsorted(present, ranks[:, j])
+                attribute = attributes[j]
+                assert isinstance(attribute, Numbers)
+                attributes[j] = attribute.only(present)
+        return replace(self, ranks=ranks, attributes=tuple(attributes)), values
 
     @property
     def l(self) -> float | None:  # noqa: E743 - the field's own name
@@ -276,6 +307,16 @@ class Groups:
         """The same groups, where tuple t is called places[t]."""
         return Groups.collect(places[self.tuple], self.group, self.rows, self.report, self.box, self.levels)
 
+    def widened(self, values: Values) -> Groups:
+        """The same groups of the problem that was narrowed to these values."""
+        if self.box is None:
+            return self
+        lo, hi = (
+            np.column_stack([r if present is None else present[r] for r, present in zip(ends.T, values, strict=True)])
+            for ends in self.box
+        )
+        return replace(self, box=(lo, hi))
+
     def closure(self, problem: Problem) -> Closure:
         """lo and hi (groups × attributes) as printed, and the number of rows of each group that is not suppressed."""
         kept = self.group >= 0
@@ -289,6 +330,13 @@ class Groups:
         np.minimum.at(lo, group, ranks)
         np.maximum.at(hi, group, ranks)
         return lo, hi, rows
+
+
+def _present(ranks: Ints, size: int) -> Ints | None:
+    """Which of this many ranks there are; None if all."""
+    is_present = np.zeros(size, dtype=bool)
+    is_present[ranks] = True
+    return None if is_present.all() else np.flatnonzero(is_present)
 
 
 def gcp(problem: Problem, groups: Groups) -> float:

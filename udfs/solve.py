@@ -117,10 +117,19 @@ def solve_block(
     share: float = 1.0,
 ) -> Groups:
     """Cluster a table, or a block that is this `part` of one and has this `share` of its time."""
-    if problem.sensitive is not None:
-        mixed, order = blocks.in_random_order(problem, rng)
-        return _solve_block(request, mixed, rng, progress, part, share).of(order)
-    return _solve_block(request, problem, rng, progress, part, share)
+    if part < 1:
+        narrow, values = problem.narrowed()
+        return _in_random_order(request, narrow, rng, progress, part, share).widened(values)
+    return _in_random_order(request, problem, rng, progress, part, share)
+
+
+def _in_random_order(
+    request: Request, problem: Problem, rng: np.random.Generator, progress: Progress, part: float, share: float
+) -> Groups:
+    if problem.sensitive is None:
+        return _solve_block(request, problem, rng, progress, part, share)
+    mixed, order = blocks.in_random_order(problem, rng)
+    return _solve_block(request, mixed, rng, progress, part, share).of(order)
 
 
 def _solve_block(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,12 +142,11 @@ class Wizard:
             for path in made:
                 path.unlink(missing_ok=True)
             raise
-        columns = ",".join(release.printed)
         self.say(
             f"\nWrote {out}, {policy} and {report}. Next:\n"
             f"  read the report         {report}\n"
-            f"  do the same again       sqlanon run {policy} -o again.csv\n"
-            f"  check the file          sqlanon check {out} --quasi {columns} --k {release.policy.k}\n"
+            f"  do the same again       sqlanon run {shlex.quote(str(policy))} -o again.csv\n"
+            f"  check the file          {_check_command(out, release)}\n"
             f"  keep a record of it     sqlanon anonymize --name, in a database: sqlanon anonymize --help"
         )
 
@@ -217,3 +217,18 @@ def wizard(
         raise PolicyError(f"There is no file '{source}'")
     given = {option: value for option, value in (reading or {}).items() if value is not None}
     return Wizard(source, given, ask, say).run()
+
+
+def _check_command(out: Path, release: sqlanon.Release) -> str:
+    """The command that checks the file: with its sensitive columns, which would count as kept ones otherwise."""
+    policy = release.policy
+    words = ["sqlanon", "check", str(out), "--quasi", _listed(release.printed), "--k", str(policy.k)]
+    if policy.sensitive:
+        words += ["--sensitive", _listed(policy.sensitive)]
+    if isinstance(policy.l, (int, float)):
+        words += ["--l", f"{policy.l:g}"]
+    return shlex.join(words)
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ",".join(name(column) if set(column) & set(',"') else column for column in columns)

@@ -10,16 +10,16 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.engine.arrays import chunks, problem_of
+from sqlanon.engine.arrays import problem_of
 from sqlanon.engine.frames import registered
 from sqlanon.engine.session import keep_steps, translate_errors
 from sqlanon.errors import CatalogError, option
-from sqlanon.pipeline.encode import Columns, Held, comma, encoding, measured_encoding
+from sqlanon.pipeline.encode import Held, comma, measured_encoding
 from sqlanon.pipeline.metrics import leaving, rounded
-from sqlanon.pipeline.plan import request_of
 from sqlanon.pipeline.readback import Tolerance, box_ctes, is_suppressed_sql, known, with_ranks
 from sqlanon.pipeline.reading import Reading
 from sqlanon.releases.remaining import without_left_out
+from sqlanon.releases.trying import tuples_of
 from sqlanon.sqltext import Cte, answer_sql, literal, render, with_ctes
 from sqlanon.udfs.evaluate.whatif import Answer, answers
 from sqlanon.wording import plural
@@ -170,17 +170,8 @@ def _losses(catalog: Catalog, reading: Reading, steps: list[Cte]) -> list[Reason
 
 def _answers(catalog: Catalog, reading: Reading) -> list[Answer]:
     """What other requests would lose, by a quick search over the source's tuples."""
-    columns, request = Columns.of(reading), request_of(reading)
-    trees = {tree.value: tree.rank for tree in columns.trees}
-    tuples = render(
-        "steps/explain/problem.sql",
-        counted="people" if reading.policy.kind.counts == "people" else "rows",
-        ranks=comma(attribute.rank for attribute in reading.attributes),
-        codes=f"cast([{comma(trees.get(column, f'{column}_code') for column in columns.seen)}] as bigint[])",
-    )
-    table = catalog.con.sql(with_ctes(encoding(reading, columns), tuples)).to_arrow_table()
-    nodes, listed = (chunks(table.column(part)) for part in ("nodes", "tuples"))
-    return answers(problem_of(request, nodes.values, listed.values), request)
+    request, nodes, tuples = tuples_of(catalog, reading)
+    return answers(problem_of(request, nodes, tuples), request)
 
 
 def _widest(catalog: Catalog, reading: Reading, steps: list[Cte]) -> list[Reason]:

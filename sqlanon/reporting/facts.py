@@ -36,19 +36,21 @@ from sqlanon.privacy.checking import Check, check
 from sqlanon.privacy.proof import entity_of
 from sqlanon.privacy.verdict import Warned
 from sqlanon.releases.combinations import Combination
-from sqlanon.releases.making import anonymize
 from sqlanon.releases.release import Release
 from sqlanon.releases.remaining import without_left_out
+from sqlanon.releases.trying import losses_by_k
 from sqlanon.reporting.columns import Column, column_of
 from sqlanon.reporting.looked import Looked, Private
-from sqlanon.reporting.signing import Paper, combination_in_words, others_of, quiet
+from sqlanon.reporting.signing import Paper, combination_in_words, others_of
 from sqlanon.sqltext import literal, name, query_or_none, render, split_name
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
 
 SAMPLE = 8
 """Released rows that are shown."""
-CURVE = (2, 3, 5, 10, 20, 50, 100)
+Curve = tuple[tuple[int, float, float | None], ...]
+"""Each k with the loss and, where it is known, the least that can be lost."""
+CURVE = (2, 5, 10, 20, 50, 100)
 """The k at which the loss of a table is drawn."""
 PLAIN = [
     "title",
@@ -98,7 +100,7 @@ class Facts:
     """Rows of the source that are not in the release at all."""
     entity: str | None = None
     """The column by which people are counted, where rows are not."""
-    curve: tuple[tuple[int, float, float | None], ...] = ()
+    curve: Curve = ()
     comparison: Comparison | None = None
     sample: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
@@ -184,12 +186,12 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
     proof = release.verify()
     with translate_errors(), registered(con) as named, ExitStack() as stack:
         left_out = proof.left_out or 0
-        origin, gone = named(release.origin), 0
-        reading, notes = _reading(con, origin, policy, proof.rows + left_out)
+        gone = 0
+        reading, notes = _reading(con, named(release.origin), policy, proof.rows + left_out)
         if reading is not None and left_out:
             catalog = Catalog.of(con)
             rest = stack.enter_context(without_left_out(catalog, reading.source, release.table, policy, proof))
-            reading, gone, origin = catalog.read(rest.source, policy), rest.gone, f"from {rest.source.relation}"
+            reading, gone = catalog.read(rest.source, policy), rest.gone
         is_counted = proof.property in (ENTITIES.property, LINKED.property)
         entity = entity_of(release.relation().columns, policy) if is_counted else None
         if policy.entity is not None and entity is None:
@@ -225,7 +227,7 @@ def facts_of_release(release: Release, curve: bool | None = None, paper: Paper |
             loss=release.measured.get("gcp"),
             lower_bound=release.measured.get("lower_bound"),
             metrics=release.metrics(),
-            curve=_curve(con, origin, policy, proof.rows + left_out, curve) if reading is not None else (),
+            curve=_curve(reading, con, proof.rows + left_out, curve),
             comparison=None if left_out else stored_comparison(con, release.source, policy, proof.rows),
             sample=_sample(con, release.table),
             notes=tuple(notes),
@@ -380,30 +382,21 @@ def _lower_bound(catalog: Catalog, source: str, policy: Policy) -> float | None:
     return found[0][0] if found else None
 
 
-def _curve(
-    con: Session, source: str, policy: Policy, rows: int, wanted: bool | None
-) -> tuple[tuple[int, float, float | None], ...]:
+def _curve(reading: Reading | None, con: Session, rows: int, wanted: bool | None) -> Curve:
     """The loss of this table at several k, by a quick search under the same policy; unless wanted for small tables."""
-    most = MODEL_ROWS if policy.models else CURVE_ROWS
-    if wanted is False or (wanted is None and rows > most) or not policy.kind.has_classes:
+    if reading is None or wanted is False or not reading.policy.kind.has_classes:
         return ()
-    points = []
+    policy = reading.policy
+    if wanted is None and rows > (MODEL_ROWS if policy.models else CURVE_ROWS):
+        return ()
     quick = {"method": "auto", "effort": "fast", "ranges": "text", "represent": "closure"}
-    own = {parameter.name for parameter in METHODS[policy.method].parameters} | {
-        "grid",
-        "refine",
-        "block_size",
-        "polish",
-        "pseudonymize",
-    }
+    own = {parameter.name for parameter in METHODS[policy.method].parameters}
+    own |= {"grid", "refine", "block_size", "polish"}
     options = {option: value for option, value in policy.options().items() if option not in own} | quick
-    for k in sorted({*CURVE, policy.k}):
-        if 2 * k <= rows:
-            with quiet():
-                made = anonymize(con, source, policy=Policy.of(options | {"k": k}))
-            made.discard()
-            points.append((k, made.measured["gcp"], made.measured.get("lower_bound")))
-    return tuple(points) if len(points) > 1 else ()
+    catalog = Catalog.of(con)
+    tried = catalog.read(reading.source, Policy.of(options))
+    points = tuple(losses_by_k(catalog, tried, (k for k in {*CURVE, policy.k} if 2 * k <= rows)))
+    return points if len(points) > 1 else ()
 
 
 def _sample(con: Session, table: str) -> tuple[tuple[str, ...], ...]:

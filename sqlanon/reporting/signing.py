@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from html import escape
@@ -127,18 +123,3 @@ def section(paper: Paper, title: str) -> str:
         f"<p>I have read this report about {escape(title)} and agree to the release.</p>"
         f'<div class="lines">{signed}</div></section>'
     )
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Runs that only serve a picture warn nobody: what this thread logs in here is dropped."""
-    log, own = logging.getLogger("sqlanon"), threading.get_ident()
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return record.thread != own
-
-    log.addFilter(is_other)
-    try:
-        yield
-    finally:
-        log.removeFilter(is_other)

@@ -1,5 +1,6 @@
 """The wizard: proposed answers, released rows only, no trace when stopped, and a policy that does the same again."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,6 +56,22 @@ def test_the_wizard_writes_a_release_a_report_and_a_policy_that_does_the_same_ag
         promise = ["--quasi", "age,zip,sex", "--k", "4", "--sensitive", "diagnosis", "--l", "2"]
         assert main(["check", file, *promise]) == 0
     capsys.readouterr()
+
+
+def test_the_command_that_the_wizard_shows_checks_the_file_with_its_sensitive_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without them they count as kept, and the check warned of what the policy had asked for."""
+    Path("my people.csv").write_text(HEADER.replace("zip", '"zip, now"') + ROWS)
+    said: list[str] = []
+    answers = ANSWERS | {"(quasi-identifiers)": 'age,"zip, now",sex'}
+    assert wizard("my people.csv", answering(answers), said.append)
+    command = next(line for line in said[-1].splitlines() if "check the file" in line).split("check the file")[1]
+    capsys.readouterr()
+    assert main(shlex.split(command)[1:]) == 0
+    shown = capsys.readouterr().out
+    assert "l = 2" in shown
+    assert "warning" not in shown
 
 
 @pytest.mark.parametrize("after", range(9))

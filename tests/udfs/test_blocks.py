@@ -221,6 +221,28 @@ def test_a_rule_places_tuples_that_it_was_not_made_from(problem, size):
     assert [sorted((last - part).tolist()) for part in backwards] == [sorted(part.tolist()) for part in parts]
 
 
+@pytest.mark.parametrize("method", ["auto", "kacpc", "nonhomogeneous"])
+def test_a_block_knows_the_values_of_its_own_tuples_alone(method, monkeypatch):
+    """Levels, axes and tables of losses are as long as an attribute has values: those of the whole table, for every
+    block again, took most of the time and memory."""
+    problem, known = line(600), []
+    core = METHODS[method]
+
+    def look(block, *given, **options):
+        known.append((len(block.attributes[0].at), len(block.counts)))
+        return core.cluster(block, *given, **options)
+
+    monkeypatch.setitem(METHODS, method, replace(core, cluster=look))
+    request = Request(3, ("numbers",), (1.0,), method, core.check({}), seed=1, block_size=100)
+    groups = solve(request, problem, quiet, workers=1)
+    assert len(known) > 5
+    assert all(values == tuples <= 100 for values, tuples in known)
+    lo, hi, _ = groups.closure(problem)
+    assert (lo[groups.group] <= problem.ranks[groups.tuple]).all()
+    assert (problem.ranks[groups.tuple] <= hi[groups.group]).all()
+    assert gcp(problem, groups) < 0.01
+
+
 def skewed(rows: int) -> Problem:
     """Two numbers, near 0 most rows: MI prefers other groups than NCP."""
     rng = np.random.default_rng(4)

@@ -16,7 +16,7 @@ from sqlanon.udfs.problem import Problem
 from sqlanon.udfs.space import boxes, costs
 from sqlanon.udfs.space.costs import OBJECTIVES
 
-sizes = pytest.mark.parametrize(("lane", "looked_up"), [(16, 1 << 20), (4, 1 << 20), (0, 0)])
+sizes = pytest.mark.parametrize(("lane", "looked_up"), [(16, 1 << 20), (4, 1 << 20), (0, 100), (0, 0)])
 
 
 def draw(rng: np.random.Generator, objective: str) -> tuple[Problem, list[costs.Rate], np.ndarray]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import literal
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import numbers, tree, trees
+from problems import numbers, problems, tree, trees
 from sweeping import examples
 
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Numbers, Problem, exact, gcp
+from sqlanon.udfs.space import costs
 
 some = settings(max_examples=examples(100), deadline=None)
 
@@ -71,6 +74,27 @@ def test_loss_of_half_a_line_that_is_hugely_long_or_short(at, share):
     line = Numbers(np.array(at))
     whole = float(at[0] != at[2])
     assert line.loss(np.array([0, 0]), np.array([1, 2])).tolist() == pytest.approx([share, whole])
+
+
+@some
+@given(problem=problems, share=st.floats(0.1, 1), seed=st.integers(0, 9))
+def test_a_part_of_a_table_with_its_own_values_alone_loses_the_same(problem, share, seed):
+    rng = np.random.default_rng(seed)
+    mine = np.flatnonzero(rng.random(len(problem.counts)) < share)
+    mine = mine if len(mine) else np.arange(1)
+    part = replace(problem, ranks=problem.ranks[mine], counts=problem.counts[mine])
+    narrow, values = part.narrowed()
+    for attribute, ranks in zip(narrow.attributes, narrow.ranks.T, strict=True):
+        if isinstance(attribute, Numbers):
+            assert np.unique(ranks).tolist() == list(range(len(attribute.at)))
+    group = rng.integers(3, size=len(mine))
+    found = Groups.collect(np.arange(len(mine)), np.unique(group, return_inverse=True)[1], part.counts)
+    for cost in ("ncp", "precision", "mi"):
+        assert costs.excess(narrow, found, cost) == costs.excess(part, found, cost)
+    lo, hi, _ = found.closure(narrow)
+    wide = replace(found, box=(lo, hi)).widened(values)
+    for ends, expected in zip(wide.box, found.closure(part)[:2], strict=True):
+        assert np.array_equal(ends, expected)
 
 
 def test_null_alone_has_no_loss_and_no_length():

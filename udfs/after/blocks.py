@@ -292,7 +292,7 @@ def refine_seams(
     problem: Problem, groups: Groups, k: int, rng: np.random.Generator, objective: str, progress: Progress
 ) -> Groups:
     """The groups of one block of the other cut, refined."""
-    mixed, order = in_random_order(problem, rng)
+    mixed, order = in_random_order(problem.narrowed()[0], rng)
     return refine(mixed, groups.of(order.argsort()), k, rng, progress, steps=POLISH, objective=objective).of(order)
 
 

@@ -109,9 +109,9 @@ def _lines(rates: list[Rate], lines: list[int]) -> Lines:
     for j in lines:
         rate, axis = rates[j], Axis(rates[j])
         whole[j] = rate.weight
-        if not rate.is_linear and axis.exact is not None:
+        if not rate.is_linear and axis.table is not None:
             begin[j], size[j] = sum(map(len, tables)), axis.size
-            tables.append(axis.exact[: axis.size**2])
+            tables.append(axis.table)
         else:
             begin[j] = sum(map(len, places))
             places.append(axis.at.astype(np.float64) if rate.is_linear else np.linspace(0, rate.weight, axis.size))

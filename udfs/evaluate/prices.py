@@ -49,6 +49,8 @@ CHEAP = 30
 """A walk that takes less than one part in so many of the work that is left is no more than a probe."""
 MORE = 1.1
 """Caps on prices are raised as long as each adds up to this many times the one before; ascents do the rest."""
+FEWEST = 50
+"""Prices by the nearest rows are worth their work if one tuple in so many has one."""
 STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
@@ -177,7 +179,7 @@ class Finder:
             self.problem.attributes, self.problem.weights.tolist(), self.problem.ranks.T, strict=True
         ):
             if isinstance(attribute, Numbers):
-                present = np.unique(ranks)
+                present = np.flatnonzero(np.bincount(ranks))
                 losses.append(weight * attribute.loss(present[:-1], present[1:]))
         return float(np.concatenate(losses).min(initial=self.whole))
 
@@ -212,12 +214,13 @@ class Finder:
         """Where lines are coarse: what each row loses together with its (k - 1)-th nearest other.
 
         A box of k rows holds one that is as far, so that no price exceeds the loss of a box. Where the work is too much
-        for all tuples, some have a price, evenly drawn, and all others none.
+        for all tuples, some have a price, evenly drawn, and all others none; where it is enough for hardly any, the
+        bound would be next to nothing, and the work is kept for what follows.
         """
-        if len(self.finenesses) == 1:
-            return
         size = len(self.prices)
         many = min(size, max(1, self.left // (3 * size)))
+        if len(self.finenesses) == 1 or many * FEWEST < size:
+            return
         exact, prices = grid_of(self.problem, self.objective), np.zeros(size)
         for some in np.array_split(np.arange(many) * size // many, max(1, many * size // QUOTA)):
             nearest(exact, self.k, some, prices)

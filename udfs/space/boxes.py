@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +25,8 @@ LANE = 16
 LANES = 4
 """Lanes in a word."""
 LOOKED_UP = 1 << 20
-"""Attributes with up to this many ranges, times sensitive values, have their losses in a table."""
+"""Attributes with up to this many ranges, times sensitive values, have their losses in a table, and trees with as many
+nodes on the ways to their leaves."""
 Small = npt.NDArray[np.int32]
 Singles = npt.NDArray[np.float32]
 Index = Ints | npt.NDArray[np.bool_]
@@ -152,6 +154,20 @@ class Digits:
         """How many digits there are."""
         return int(self.ends[-1])
 
+    def depth(self, length: Ints) -> Ints:
+        """How deep the node is that two ways share if they differ in their last digits, so many."""
+        return np.searchsorted(self.ends, self.total - length, side="right") - 1
+
+    @cached_property
+    def depths(self) -> Ints:
+        """The same for all lengths."""
+        return self.depth(np.arange(self.total + 1))
+
+    def shared(self, one: Small, other: Small) -> Ints:
+        """How deep the closest common node of two leaves is."""
+        differing = self.way.take(one) ^ self.way.take(other)
+        return self.depths.take(np.frexp(differing.astype(np.float64))[1])
+
 
 def _digits(tree: Tree) -> Digits:
     way, ends = np.zeros(tree.leaves, dtype=np.int64), [0]
@@ -200,7 +216,7 @@ def _nodes(tree: Tree, digits: Digits) -> Ints:
     total = digits.total
     zeros, ones = np.divmod(np.arange(1 << 2 * total), 1 << total)
     length = np.frexp((zeros & ones).astype(np.float64))[1]
-    depth = np.searchsorted(digits.ends, total - length, side="right") - 1
+    depth = digits.depth(length)
     below = total - digits.ends[depth]
     leaf = np.minimum(np.searchsorted(digits.way, ones >> below << below), tree.leaves - 1)
     return tree.path[depth, leaf]
@@ -212,19 +228,30 @@ class Axis:
     def __init__(self, rate: Rate) -> None:
         self.rate, self.size = rate, rate.ranks
         self.exact: Floats | None = None
+        self.ways: Digits | None = None
         if isinstance(rate.attribute, Numbers) and rate.is_linear:
             # NULL lies as far beyond the line as the line is long: a range up to it is cut to the line's length.
             unit = rate.attribute.unit
             self.at = (rate.weight * np.where(np.isnan(unit), 2.0, unit)).astype(np.float32)
-        elif rate.values * self.size**2 <= LOOKED_UP:
+            return
+        if rate.values * self.size**2 <= LOOKED_UP:
             every = np.arange(self.size)
             self.exact = np.moveaxis(rate(every[:, None], every), -1, 0).ravel()
+        elif isinstance(rate.attribute, Tree) and rate.values * rate.attribute.path.size <= LOOKED_UP:
+            self.ways = _digits(rate.attribute)
+            self.exact = np.moveaxis(rate.by_node[rate.attribute.path], -1, 0).ravel()
+        if self.exact is not None:
             self.single = self.exact.astype(np.float32)
+
+    @property
+    def table(self) -> Floats | None:
+        """The losses of all ranges for the first value, where there is a table of them."""
+        return None if self.exact is None or self.ways is not None else self.exact[: self.size**2]
 
     def loss(self, lo: Small, hi: Small, value: int | Ints = 0) -> Floats:
         """The loss of ranges, in double precision."""
         if self.exact is not None:
-            return self.exact.take((value * self.size + lo) * self.size + hi)
+            return self.exact.take(self._places(lo, hi, value))
         found = self.rate(lo.astype(np.int64), hi.astype(np.int64))
         return np.take_along_axis(found, np.broadcast_to(value, lo.shape)[..., None], axis=-1)[..., 0]
 
@@ -236,4 +263,11 @@ class Axis:
             return np.minimum(width, np.float32(self.rate.weight), out=width)
         if self.exact is None:
             return self.loss(lo, hi, value).astype(np.float32)
-        return self.single.take((value * self.size + lo) * self.size + hi)
+        return self.single.take(self._places(lo, hi, value))
+
+    def _places(self, lo: Small, hi: Small, value: int | Ints) -> Ints | Small:
+        """Where the losses of ranges are: those of all ranges, or of all nodes on the way to each rank."""
+        if self.ways is None:
+            return (value * self.size + lo) * self.size + hi
+        depth = self.ways.shared(lo, hi)
+        return (value * len(self.ways.ends) + depth) * self.size + lo
