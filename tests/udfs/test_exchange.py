@@ -27,6 +27,8 @@ from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.machine import on_memory
 
 PRINTING_CLASSES = [name for name, method in METHODS.items() if method.is_homogeneous and not method.is_exact]
+LARGE = 400
+"""Rows of a table that is searched here."""
 ASKED = [
     {"l": 1.3},
     {"distinct_l": 3},
@@ -88,8 +90,16 @@ def test_auto_loses_at_most_as_much_as_any_other_method_under_the_same_model(ask
         assert gcp(problem, mine) <= 1.02 * gcp(problem, run(method, problem, k)) + 1e-9, method
 
 
-def test_so_it_does_where_it_searches():
-    problem = promise(table(1100, 9), {"t": 0.15})
+@pytest.fixture
+def searching(monkeypatch):
+    """Let auto search tables of `LARGE` rows, from rough starts."""
+    monkeypatch.setattr(auto, "SEARCHED", LARGE)
+    monkeypatch.setattr(auto, "MIDDLE", 0)
+
+
+def test_so_it_does_where_it_searches(monkeypatch):
+    monkeypatch.setattr(auto, "SEARCHED", LARGE)
+    problem = promise(table(LARGE, 9), {"t": 0.15})
     mine = run("auto", problem, 5)
     assert mine.report["exchanged"]
     assert_keeps(problem, mine, 5)
@@ -165,7 +175,7 @@ def test_the_search_keeps_every_row_and_model_and_loses_less(problem):
 
 @cache
 def asked_of_a_large_one() -> dict[str, Problem]:
-    one, two = table(1000, 11), table(1000, 12, columns=2)
+    one, two = table(LARGE, 11), table(LARGE, 12, columns=2)
     found = {next(iter(asked)): promise(one, asked) for asked in ASKED}
     found["ordered"] = promise(one, {"t": 0.2}, distances=["ordered"])
     found["hierarchical"] = promise(one, {"t": 0.2}, distances=[one.attributes[2]])
@@ -175,8 +185,7 @@ def asked_of_a_large_one() -> dict[str, Problem]:
 
 
 @pytest.mark.parametrize("name", asked_of_a_large_one())
-def test_auto_searches_under_every_model(name, monkeypatch):
-    monkeypatch.setattr(auto, "MIDDLE", 0)
+def test_auto_searches_under_every_model(name, searching):
     problem = asked_of_a_large_one()[name]
     found = run("auto", problem, 4)
     assert found.report == {"exchanged": True}
@@ -185,25 +194,23 @@ def test_auto_searches_under_every_model(name, monkeypatch):
 
 
 @pytest.mark.parametrize("objective", ["lm", "precision", "mi"])
-def test_auto_searches_by_every_objective_that_is_one_for_all(objective, monkeypatch):
-    monkeypatch.setattr(auto, "MIDDLE", 0)
-    problem = promise(table(1000, 11), {"t": 0.2})
+def test_auto_searches_by_every_objective_that_is_one_for_all(objective, searching):
+    problem = promise(table(LARGE, 11), {"t": 0.2})
     found = run("auto", problem, 4, objective=objective)
     assert found.report == {"exchanged": True}
     fast = run("auto", problem, 4, objective=objective, effort="fast")
     assert costs.excess(problem, found, objective) < costs.excess(problem, fast, objective)
 
 
-def test_suppression_follows_the_search_and_what_it_does_not_know_is_refined(monkeypatch):
-    monkeypatch.setattr(auto, "MIDDLE", 0)
-    problem = promise(table(1000, 13), {"l": 1.5})
+def test_suppression_follows_the_search_and_what_it_does_not_know_is_refined(searching):
+    problem = promise(table(LARGE, 13), {"l": 1.5})
     given = METHODS["auto"].check({})
     request = Request(k=4, kinds=("numbers",) * 3, weights=(1.0,) * 3, parameters=given, seed=1, max_suppression=0.05)
     found = solve(request, problem, quiet)
     assert found.report == {"exchanged": True}
     kept = found.group >= 0
     assert are_legal(problem, found.tuple[kept], found.group[kept], found.rows[kept]).all()
-    people = promise(table(1000, 14, columns=2), {"distinct_l": 2}, people=2)
+    people = promise(table(LARGE, 14, columns=2), {"distinct_l": 2}, people=2)
     assert run("auto", people, 2, effort="fast").report == {"refined": True}
     assert run("auto", problem, 4, objective="pmi", effort="fast").report == {"refined": True}
 
