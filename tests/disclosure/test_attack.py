@@ -86,9 +86,9 @@ def test_linkage_agrees_with_a_look_at_every_pair(
 
 @pytest.mark.parametrize("method", ["auto", "mondrian", "kacpc"])
 def test_nothing_gets_further_than_promised_on_our_own_release(con: Con, method: str) -> None:
-    con.execute("create table hundred as from people limit 100")
+    con.execute("create table fifty as from people limit 50")
     sqlanon.anonymize(
-        con, "hundred", ["zip", "age"], 5, sensitive=["illness"], l=2, method=method, ranges="snapped", name="ours"
+        con, "fifty", ["zip", "age"], 5, sensitive=["illness"], l=2, method=method, ranges="snapped", name="ours"
     )
     found = sqlanon.attack(con, "ours")
     assert found.holds
@@ -120,7 +120,8 @@ def test_background_knowledge_rules_out_the_rarest_values(con: Con) -> None:
     nothing = the(sqlanon.attack(con, "weak", **options, knows=0), "background_knowledge")
     assert nothing.got == pytest.approx(2 / 3)
     assert nothing.promise == pytest.approx(1 / 3)
-    sqlanon.anonymize(con, "people", ["zip", "age"], 6, sensitive=["illness"], l=3, name="ours", method="mondrian")
+    con.execute("create table fifty as from people limit 50")
+    sqlanon.anonymize(con, "fifty", ["zip", "age"], 6, sensitive=["illness"], l=3, name="ours", method="mondrian")
     ours = the(sqlanon.attack(con, "ours"), "background_knowledge")
     assert ours.verdict == "holds"
     assert ours.promise == 0.5

@@ -23,7 +23,7 @@ PRINTING_CLASSES = [name for name, method in METHODS.items() if method.is_homoge
 
 @pytest.fixture(scope="module", autouse=True)
 def adult(shared: duckdb.DuckDBPyConnection) -> None:
-    samples.create(shared, "adult", rows=600, seed=3)
+    samples.create(shared, "adult", rows=300, seed=3)
     for column in ("education", "sex"):
         sqlanon.create_hierarchy(shared, column, rows=samples.hierarchy_rows("adult")[column])
 
