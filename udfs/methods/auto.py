@@ -94,8 +94,8 @@ class Effort:
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=2_000),
-    "balanced": Effort(150_000, 400, exchange=35_000, search=25_000, own=2_500, near=0.4, warmth=2.5),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=220_000, search=500_000, near=1.0, warmth=8.0),
+    "balanced": Effort(150_000, 400, exchange=28_000, search=25_000, own=2_500, near=0.4, warmth=2.5),
+    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=175_000, search=500_000, near=1.0, warmth=8.0),
 }
 
 
