@@ -72,7 +72,9 @@ def file_of(query: str) -> str | None:
 
 
 def refuse_missing(path: str) -> None:
-    """Raise if there is no such file on this machine; patterns and addresses are left to DuckDB."""
+    """Raise if there is no such file on this machine, or nothing in it; patterns and addresses are left to DuckDB."""
+    if Path(path).is_file() and not Path(path).stat().st_size:
+        raise CatalogError(f"'{path}' is empty: it has not even the names of columns")
     if "://" in path or re.search(r"[*?\[]", path) or Path(path).exists():
         return
     folder = Path(path).parent

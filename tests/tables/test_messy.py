@@ -122,6 +122,7 @@ LINES = "age;town\n" + "".join(f"{20 + number % 9};{('Köln', 'Ulm')[number % 2]
             r"read as one column, 'age;town': its lines differ",
         ),
         ("table.txt", LINES.encode(), r"is a file, but not of a kind .* FROM read_csv\('"),
+        ("empty.csv", b"", r"empty\.csv' is empty"),
         ("table.xls", b"\xd0\xcf\x11\xe0", r"is a file, but not of a kind"),
     ],
 )
