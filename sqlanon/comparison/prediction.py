@@ -62,7 +62,8 @@ def _predicted(release: Release, source: Source, target: str, seed: int) -> Task
         )
     released = [*release.policy.sensitive, *release.policy.keep, *release.policy.unsafe_keep]
     if column not in source.resolve_names(released):
-        raise PolicyError(f"'{target}' is not in the release: predict one that is ({', '.join(released) or 'it has none'})")
+        shown = ", ".join(released) or "it has none"
+        raise PolicyError(f"'{target}' is not in the release: predict one that is ({shown})")
     before = _frame(release, source.relation, [*quasi, column], seed)
     after = _frame(release, release.table, [*release.printed, column], seed)
     if before[column].nunique() < 2:
