@@ -169,7 +169,7 @@ def test_another_k_is_drawn_when_wanted_and_for_small_tables(con: duckdb.DuckDBP
     release = public(con)
     assert facts_of_release(release, curve=False).curve == ()
     curve = facts_of_release(release).curve
-    assert [k for k, _, _ in curve] == [2, 3, 4, 5]
+    assert [k for k, _, _ in curve] == [2, 4, 5]
     assert all(bound is not None and bound <= loss for _, loss, bound in curve)
     left = con.execute("select count(*) from duckdb_tables() where starts_with(table_name, 'sqlanon_')").fetchall()
     assert left == [(0,)]
