@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option_name
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,11 @@ def type_family(column: str, type_name: str) -> TypeFamily:
     """The family of a column's type, or an error that says which types a quasi-identifier may have."""
     if (family := known_family(type_name)) is not None:
         return family
+    if type_name == '"NULL"':
+        raise PolicyError(f"Column '{column}' has only NULLs. Leave it out of {option_name('quasi')}.")
+    quoted = '"' + column.replace('"', '""') + '"'
+    cast = f"select * replace (cast({quoted} as varchar) as {quoted}) from ..."
     raise PolicyError(
         f"Column '{column}' has type {type_name}; a quasi-identifier must be a number, date, timestamp, boolean, "
-        f"enum or text. Cast it in the source query."
+        f"enum or text. Cast it in a query as the source: {cast}"
     )

@@ -60,6 +60,10 @@ def _predicted(release: Release, source: Source, target: str, seed: int) -> Task
         raise PolicyError(
             f"{release.policy.method} releases no row with its sensitive value, so there is nothing to learn from"
         )
+    released = [*release.policy.sensitive, *release.policy.keep, *release.policy.unsafe_keep]
+    if column not in source.resolve_names(released):
+        shown = ", ".join(released) or "it has none"
+        raise PolicyError(f"'{target}' is not in the release: predict one that is ({shown})")
     before = _frame(release, source.relation, [*quasi, column], seed)
     after = _frame(release, release.table, [*release.printed, column], seed)
     if before[column].nunique() < 2:

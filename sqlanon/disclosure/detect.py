@@ -383,7 +383,7 @@ def _with_role(found: Found, table: Source, looks_like: str | None) -> Found:
         role, reason = "identifier", f"the column name suggests {called}"
     elif family is None:
         role, reason = "identifier", f"type {table.types[column]} cannot be generalized"
-    elif found.distinct == 1:
+    elif found.distinct == 1 and not found.unique_rows:  # in a single row it would be that row's own
         role, reason = "keep", "the same in every row"
     elif matches(_TIMES, column):
         role, reason = "quasi", "the column name suggests a date or an age"

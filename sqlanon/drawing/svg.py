@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -69,6 +70,8 @@ def themed(figure: Figure, key: str, title: str, said: str) -> str:
     import matplotlib
 
     drawn = io.StringIO()
+    # The text stays text, which the reader's browser draws: matplotlib need not have emojis or other scripts.
+    warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning, re.escape(__name__))
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None}, facecolor="none")
     svg = re.sub(r"<metadata>.*?</metadata>", "", drawn.getvalue(), flags=re.DOTALL)

@@ -14,7 +14,15 @@ import duckdb
 from sqlanon.engine.errors import kind_of, told
 from sqlanon.engine.frames import FRAME, PREFIX
 from sqlanon.engine.session import run, temporary
-from sqlanon.engine.sources import file_of, is_about_a_file, provide_reader, refuse_missing, unreadable
+from sqlanon.engine.sources import (
+    file_of,
+    is_about_a_file,
+    provide_reader,
+    refuse_missing,
+    refuse_one_column,
+    refuse_other_kind,
+    unreadable,
+)
 from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
 from sqlanon.sqltext import is_encodable, is_path, literal, name, query_or_none, split_name
@@ -46,12 +54,15 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
                 f"'{asked}' is a SQLite database. Name a table of it by a query: {query}. It needs DuckDB's extension "
                 "'sqlite': INSTALL sqlite, or pip install duckdb-extension-sqlite-scanner"
             )
+        refuse_other_kind(asked)
         raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
     try:
         shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
-        return Source(relation, shown, _types(con, f"from {relation}"), _is_table(con, relation))
+        types = _types(con, f"from {relation}")
+        refuse_one_column(asked, list(types))
+        return Source(relation, shown, types, _is_table(con, relation))
     except duckdb.Error as problem:
-        said = _why(problem)
+        said = _why(problem, asked)
     raise CatalogError(f"'{asked}' cannot be read: {said}")
 
 
@@ -119,9 +130,12 @@ def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
         statements = con.extract_statements(query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":
             raise CatalogError("The source must be one query or a table's name")
-        return Source(f"(\n{query}\n)", file or "the query", _types(con, query))
+        types = _types(con, query)
+        if file is not None:
+            refuse_one_column(file, list(types))
+        return Source(f"(\n{query}\n)", file or "the query", types)
     except duckdb.Error as problem:
-        said = _why(problem)
+        said = _why(problem, file)
     raise CatalogError(f"The source query does not run: {said}" if file is None else f"'{file}' cannot be read: {said}")
 
 
@@ -129,11 +143,10 @@ def _types(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     return {row[0]: row[1] for row in run(con, f"describe {query}")}
 
 
-def _why(problem: Exception) -> str:
+def _why(problem: Exception, file: str | None) -> str:
     """Why a source cannot be read, in words that show no value."""
-    said = str(problem).lower()
-    is_file = is_about_a_file(problem) or any(sign in said for sign in ("xlsx", "excel", "utf-8", "invalid unicode"))
-    return unreadable(problem) if is_file else told(problem)
+    is_file = is_about_a_file(problem) or any(sign in str(problem).lower() for sign in ("xlsx", "excel"))
+    return unreadable(problem, file) if is_file else told(problem)
 
 
 def split_column(qualified: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +14,17 @@ from sqlanon.sqltext import is_path, literal
 
 TEXTS = (".csv", ".tsv", ".txt")
 """Files of separated values, which an encoding, a decimal sign and a delimiter go with."""
-ENCODINGS = {"latin1": "latin-1", "iso-8859-1": "latin-1", "utf8": "utf-8", "utf16": "utf-16"}
+NAMED = (".csv", ".tsv", ".parquet", ".json", ".xlsx")
+"""How the names of files end that are read without a query."""
+PROBED = 1 << 16
+"""Bytes of a file that are looked at to say how it could be read."""
+ENCODINGS = {
+    "latin1": "latin-1",
+    "iso-8859-1": "latin-1",
+    "utf8": "utf-8",
+    "utf16": "utf-16",
+    "windows-1252": "cp1252",
+}
 """Encodings under names that DuckDB does not know."""
 
 
@@ -61,7 +72,9 @@ def file_of(query: str) -> str | None:
 
 
 def refuse_missing(path: str) -> None:
-    """Raise if there is no such file on this machine; patterns and addresses are left to DuckDB."""
+    """Raise if there is no such file on this machine, or nothing in it; patterns and addresses are left to DuckDB."""
+    if Path(path).is_file() and not Path(path).stat().st_size:
+        raise CatalogError(f"'{path}' is empty: it has not even the names of columns")
     if "://" in path or re.search(r"[*?\[]", path) or Path(path).exists():
         return
     folder = Path(path).parent
@@ -80,33 +93,58 @@ def packaged_extension(con: duckdb.DuckDBPyConnection, extension: str) -> Path |
     return file if file.is_file() else None
 
 
-READERS = {".xlsx": "excel", "sqlite_scan": "sqlite_scanner", "postgres_scan": "postgres_scanner"}
+READERS = {
+    ".xlsx": "excel",
+    "encoding": "encodings",
+    "sqlite_scan": "sqlite_scanner",
+    "postgres_scan": "postgres_scanner",
+}
 """What a source has in it that an extension of DuckDB's reads."""
 
 
 def provide_reader(con: duckdb.DuckDBPyConnection, asked: str) -> None:
     """Load the extension that reads a source from its wheel, if it is there and not loaded yet. Where it is not, DuckDB
-    looks for it in its own way."""
+    looks for it in its own way; for encodings it does not, not even where the extension is installed."""
     for sign, extension in READERS.items():
-        if sign in asked.lower() and (file := packaged_extension(con, extension)) is not None:
-            named = f"select 1 from duckdb_extensions() where extension_name = {literal(extension)} and loaded"
-            if not con.execute(named).fetchall():
-                con.execute(f"load {literal(str(file))}").fetchall()
+        if sign not in asked.lower():
+            continue
+        file = packaged_extension(con, extension)
+        known = f"select loaded, installed from duckdb_extensions() where extension_name = {literal(extension)}"
+        found = con.execute(known).fetchall()
+        is_loaded, is_installed = found[0] if found else (False, False)
+        if file is not None and not is_loaded:
+            con.execute(f"load {literal(str(file))}").fetchall()
+        elif extension == "encodings" and is_installed and not is_loaded:
+            con.execute("load encodings").fetchall()
 
 
 def is_about_a_file(problem: Exception) -> bool:
-    """Does DuckDB complain about a line of a csv file?"""
-    return "CSV Error on Line" in str(problem)
+    """Does DuckDB complain about a line of a csv file, or about how it is read?"""
+    return any(sign in str(problem) for sign in SIGNS)
 
 
-def unreadable(problem: Exception) -> str:
+SIGNS = ("CSV Error on Line", "utf-8 encoded", "Invalid unicode", "latin-1 encoded", "the encoding: ", "sniffing file")
+"""What DuckDB says of csv files."""
+
+
+def unreadable(problem: Exception, file: str | None = None) -> str:
     """Why a source cannot be read, in words and without its values: what DuckDB says about a line shows the line."""
     said = str(problem)
     line = re.search(r"CSV Error on Line: (\d+)", said)
-    if "not utf-8 encoded" in said or "Invalid unicode" in said:
-        return f"it is not UTF-8 text. Name its encoding: {reading('encoding', 'encoding', 'latin-1')}"
+    if encoding := re.search(r'not support the encoding: "([^"]*)"', said):
+        return (
+            f"encoding '{encoding[1]}' needs DuckDB's extension 'encodings'. Get it with INSTALL encodings or pip "
+            "install duckdb-extension-encodings, or save the file as UTF-8; utf-8, utf-16 and latin-1 need none"
+        )
+    for taken in ("UTF-8", "latin-1"):
+        if f"not {taken.lower()} encoded" in said or (taken == "UTF-8" and "Invalid unicode" in said):
+            named = reading("encoding", "encoding", _encoding_of(file))
+            return f"it is not {taken} text. Name its encoding: {named}"
     if line is not None:
         return f"line {int(line[1]):,}{_about_line(said)}"
+    if "sniffing file" in said:
+        named = reading("delimiter", "delim", ";")
+        return f"its lines differ in how many columns they have. Mend them, or name the delimiter: {named}"
     if sheet := re.search(r'Sheet "(.+)" not found', said):
         return f"it has no sheet '{sheet[1]}'"
     if "extension" in said or "read_xlsx" in said:
@@ -115,6 +153,43 @@ def unreadable(problem: Exception) -> str:
             "duckdb-extension-excel, or save the sheet as a csv file"
         )
     return _first_line(problem)
+
+
+def _encoding_of(file: str | None) -> str:
+    """The encoding that a file that is not UTF-8 is probably in: Windows writes UTF-16, which has many zeros, or
+    cp1252, which has quotes and dashes where latin-1 has nothing."""
+    if file is None or not Path(file).is_file():
+        return "latin-1"
+    with Path(file).open("rb") as opened:
+        start = opened.read(PROBED)
+    if start.count(0) > len(start) // 10:
+        return "utf-16"
+    return "cp1252" if any(0x80 <= byte <= 0x9F for byte in start) else "latin-1"
+
+
+def refuse_one_column(file: str, columns: Sequence[str]) -> None:
+    """Raise if a csv file was read as one column that bears the names of several: where lines differ in how many
+    values they have, DuckDB takes each for one value."""
+    if len(columns) != 1 or not file.lower().endswith(TEXTS) or not re.search(r"[,;\t|]", columns[0]):
+        return
+    if not Path(file).is_file():
+        return
+    with Path(file).open("rb") as opened:
+        is_quoted = b'"' in opened.readline(PROBED)
+    if not is_quoted:
+        raise CatalogError(
+            f"'{file}' was read as one column, '{columns[0]}': its lines differ in how many values they have, or the "
+            f"delimiter is another one. Mend the lines, or name it: {reading('delimiter', 'delim', ',')}"
+        )
+
+
+def refuse_other_kind(file: str) -> None:
+    """Raise if this is a file, but of none of the kinds that are read by their names."""
+    if is_path(file) and Path(file).is_file():
+        raise CatalogError(
+            f"'{file}' is a file, but not of a kind that is read by its name ({', '.join(NAMED)}). Save it as one of "
+            f"these, or read it by a query, such as FROM read_csv({literal(file)})"
+        )
 
 
 def _about_line(said: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -255,7 +254,13 @@ def _held(edges: Sequence[float], rows: Any, start: float) -> float:
 
 def _between(low: float, high: float, unit: float, is_date: bool) -> str:
     if is_date:
-        return f"{datetime.fromtimestamp(low, UTC):%Y-%m-%d}"
+        return _day(low)
     if unit:
         return f"{low:.0f}–{high - 1:.0f}" if high - low > 1 else f"{low:.0f}"
     return f"{low:g}–{high:g}"
+
+
+def _day(seconds: float) -> str:
+    """A day as DuckDB writes it, also before the year 1 and after 9999, which Python's dates do not know."""
+    year, month, day = str(np.datetime64(math.floor(seconds), "s").astype("datetime64[D]")).rsplit("-", 2)
+    return f"{int(year):04d}-{month}-{day}" if int(year) > 0 else f"{1 - int(year):04d}-{month}-{day} (BC)"

@@ -35,6 +35,9 @@ def test_a_fine_release_predicts_like_the_original_and_a_coarse_one_like_a_guess
         assert fine.nearest_original == 0
         with pytest.raises(PolicyError, match="quasi-identifier"):
             predict(sqlanon.open_release(con, "fine"), "a")
+        sqlanon.anonymize(con, "t", ["a"], 5, sensitive=["s"], name="narrow")
+        with pytest.raises(PolicyError, match=r"'b' is not in the release: predict one that is \(s\)"):
+            predict(sqlanon.open_release(con, "narrow"), "b")
 
 
 def test_the_command_prints_measures_and_task(database: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,10 @@ TYPED = {
     "enum": ("range % 4 as age, (['a', 'b'][1 + (range % 2)::int])::enum('a', 'b', 'c') as x", None),
     "uuid": ("range % 4 as age, md5((range % 2)::varchar)::uuid as x", None),
     "timestamptz": ("range % 4 as age, timestamptz '2024-01-01 00:00:00+02' + to_days(range::int) as x", None),
+    "old dates": ("range % 4 as age, date '0044-03-15 (BC)' + (range * 40)::int as x", None),
+    "late dates": ("range % 4 as age, date '9990-03-15' + (range * 400)::int as x", None),
+    "emojis": ("range % 4 as age, ['👩', '😀', 'ß'][1 + range % 3] as x", None),
+    "time": ("range % 4 as age, time '10:00:00' as x", r'select \* replace \(cast\("x" as varchar\) as "x"\)'),
     "nested": ("range % 4 as age, {'a': range} as x", "a quasi-identifier must be a number"),
     "listed": ("range % 4 as age, [range] as x", "a quasi-identifier must be a number"),
 }
@@ -96,7 +102,68 @@ def test_types_of_parquet_files_are_released_or_refused_in_words(con: Con, kind:
         with pytest.raises(SqlanonError, match=refused):
             sqlanon.anonymize(con, str(file), ["age", "x"], 4)
     else:
-        assert sqlanon.anonymize(con, str(file), ["age", "x"], 4, method="mondrian").verify().k >= 4
+        made = sqlanon.anonymize(con, str(file), ["age", "x"], 4, method="mondrian")
+        assert made.verify().k >= 4
+        assert "</html>" in made.report(tmp_path / "report.html", curve=False).read_text(encoding="utf-8")
+
+
+LINES = "age;town\n" + "".join(f"{20 + number % 9};{('Köln', 'Ulm')[number % 2]}\n" for number in range(24))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("wide.csv", LINES.encode("utf-16"), r"not UTF-8 text\. Name its encoding: .*encoding='utf-16'"),
+        ("windows.csv", LINES.replace("Ulm", "“Ulm”").encode("cp1252"), r"Name its encoding: .*encoding='cp1252'"),
+        ("latin.csv", LINES.encode("latin-1"), r"Name its encoding: .*encoding='latin-1'"),
+        (
+            "ragged.csv",
+            LINES.encode().replace(b"\n", b"\n1;2;3\n", 1),
+            r"read as one column, 'age;town': its lines differ",
+        ),
+        ("table.txt", LINES.encode(), r"is a file, but not of a kind .* FROM read_csv\('"),
+        ("empty.csv", b"", r"empty\.csv' is empty"),
+        ("table.xls", b"\xd0\xcf\x11\xe0", r"is a file, but not of a kind"),
+    ],
+)
+def test_a_file_that_cannot_be_read_so_says_how_it_can(
+    con: Con, file: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(SqlanonError, match=said):
+        sqlanon.detect(con, str(tmp_path / file))
+
+
+def test_encodings_of_windows_are_read_or_say_what_they_need(con: Con, tmp_path: Path) -> None:
+    wide, windows = tmp_path / "wide.csv", tmp_path / "windows.csv"
+    wide.write_bytes(LINES.encode("utf-16"))
+    windows.write_bytes(LINES.replace("Ulm", "“Ulm”").encode("cp1252"))
+    found = sqlanon.detect(con, sqlanon.file_query(wide, encoding="utf-16"))
+    assert [column.columns[0] for column in found.columns[:2]] == ["age", "town"]
+    with pytest.raises(SqlanonError, match=r"not latin-1 text\. Name its encoding: .*'cp1252'"):
+        sqlanon.detect(con, sqlanon.file_query(windows, encoding="latin-1"))
+    missing = pytest.raises(SqlanonError, match="'cp1252' needs DuckDB's extension 'encodings'")
+    with missing if find_spec("duckdb_extension_encodings") is None else nullcontext():
+        sqlanon.detect(con, sqlanon.file_query(windows, encoding="windows-1252"))
+    (tmp_path / "ragged.csv").write_text(LINES.replace("\n", "\n1;2;3\n", 1))
+    with pytest.raises(SqlanonError, match="its lines differ in how many columns they have"):
+        sqlanon.detect(con, sqlanon.file_query(tmp_path / "ragged.csv", delimiter=";"))
+
+
+def test_one_column_with_a_delimiter_in_its_name_is_one_column(con: Con, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text('"sex, at birth"\n' + "m\nf\n" * 12)
+    found = sqlanon.detect(con, str(tmp_path / "one.csv"))
+    assert [column.columns[0] for column in found.columns] == ["sex, at birth"]
+
+
+def test_the_values_of_a_single_row_are_not_kept_as_the_same_in_every_row(con: Con) -> None:
+    roles = {column.columns[0]: column.role for column in sqlanon.detect(con, "select 3 as age, 'm' as sex").columns}
+    assert roles == {"age": "quasi", "sex": "quasi"}
+
+
+def test_a_column_without_a_type_is_said_to_have_only_nulls(con: Con) -> None:
+    with pytest.raises(SqlanonError, match="Column 'x' has only NULLs"):
+        sqlanon.anonymize(con, "select range % 4 as age, null as x from range(24)", ["age", "x"], 4)
 
 
 def test_sixty_columns_of_a_file_are_seen(con: Con) -> None:
