@@ -106,7 +106,27 @@ def test_where_too_many_boxes_are_near_as_many_as_there_is_room_for_are_listed(m
     listing = prices._listing
     room = counts[1] + 1
     monkeypatch.setattr(prices, "_listing", lambda boxes, members, most: listing(min(boxes, room), members, most))
+    monkeypatch.setattr(prices, "NARROWER", 0.5)
     assert len(near_boxes(problem, 3, found, "ncp", 4.0 * unit).loss) == counts[1]
+    monkeypatch.undo()
+    monkeypatch.setattr(prices, "FEW", 10)
+    assert 0 < len(near_boxes(problem, 3, found, "ncp", 4.0 * unit, 1.0).loss) <= 100
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(rng=generators, k=st.integers(2, 5))
+def test_a_listing_is_thinned_to_what_a_walk_for_nearer_boxes_lists(rng, k):
+    problem = random_problem(rng)
+    k = min(k, problem.rows)
+    found = certify(problem, k, quiet, work=3_000_000)
+    unit = float(found.prices @ problem.counts) / problem.rows
+    finder = prices.Finder(problem, k, k, "ncp", 10**9, quiet)
+    wide, narrow = (finder.listed(found.prices, slack * unit + 1e-6, np.inf) for slack in (2.0, 1.0))
+    finder._thin(found.prices, unit + 1e-6, wide)
+    boxes, used = wide.count[:2]
+    assert wide.loss[:boxes].tolist() == narrow.loss.tolist()
+    assert wide.end[:boxes].tolist() == narrow.end.tolist()
+    assert wide.member[:used].tolist() == narrow.member.tolist()
 
 
 def test_suppressed_rows_stay_suppressed():

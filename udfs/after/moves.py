@@ -22,8 +22,11 @@ OFFERS = 4096
 """Rows of tuples in groups that a box chooses from, at most."""
 TRIES = 40
 """How often a badly placed row is looked for."""
-PICKED = 300
-"""Members of boxes that displaced rows are grouped by, about."""
+DRAWN = 32
+"""Boxes that displaced rows are grouped by, at most."""
+TIGHT = 4
+"""If all but one part in so many of the displaced rows are needed for a group, few boxes have them: those of rows that
+are in few boxes are drawn."""
 SAME = 1e-9
 FORGOTTEN = 0.98
 """What is left of a guess by which a move was given up: it may be wrong by now."""
@@ -189,19 +192,17 @@ def _sources(boxes, draft, spare):
 
 @inner
 def _regroup(grid, boxes, prices, draft, freed, k, noise, move, random):
-    """Form groups of loose rows in the boxes that gain most, one after the other; of many boxes some are drawn."""
+    """Form groups of loose rows in the boxes that gain most, one after the other, of some that are drawn."""
     count, kept = 0, 0
-    sources = _sources(boxes, draft, freed - k)
-    share = max(2, PICKED // k // sources)
-    for i in range(sources):
-        u = draft.loose_tuples[i]
-        apart = max(1, (boxes.first[u + 1] - boxes.first[u]) // share)
-        for place in range(boxes.first[u] + int(uniform(random) * apart), boxes.first[u + 1], apart):
-            box = boxes.of_tuple[place]
-            if draft.box_mark[box] != move:
-                draft.box_mark[box] = move
-                draft.box_list[count] = box
-                count += 1
+    sources = draft.numbers[1] if TIGHT * (freed - k) >= freed else _sources(boxes, draft, freed - k)
+    for _ in range(DRAWN):
+        u = draft.loose_tuples[int(uniform(random) * sources)]
+        many = boxes.first[u + 1] - boxes.first[u]
+        box = boxes.of_tuple[boxes.first[u] + int(uniform(random) * many)] if many > 0 else -1
+        if many > 0 and draft.box_mark[box] != move:
+            draft.box_mark[box] = move
+            draft.box_list[count] = box
+            count += 1
     for i in range(count):
         gain = _filling(boxes, prices, draft, draft.box_list[i], k, np.int64(-1))
         if gain > -np.inf:
@@ -225,6 +226,38 @@ def _regroup(grid, boxes, prices, draft, freed, k, noise, move, random):
         draft.source[slot], draft.groups.length[slot], draft.groups.size[slot] = -1, 0, 0
         _filling(boxes, prices, draft, draft.box_list[best], k, slot)
         close(grid, draft.groups, slot)
+
+
+@inner
+def _asked(draft, prices):
+    """What all loose rows cost at these prices of a row of each tuple."""
+    total = 0.0
+    for i in range(draft.numbers[1]):
+        t = draft.loose_tuples[i]
+        total += prices[t] * draft.loose[t]
+    return total
+
+
+@inner
+def _join(grid, draft, k):
+    """Make one group of all rows that are still loose, if they are k and it costs less than housing them did last."""
+    groups, slot, rows = draft.groups, draft.numbers[0], 0
+    for i in range(draft.numbers[1]):
+        rows += draft.loose[draft.loose_tuples[i]]
+    if rows < k or slot >= SLOTS - SPARE:
+        return
+    groups.length[slot], groups.size[slot], draft.source[slot] = 0, 0, -1
+    for i in range(draft.numbers[1]):
+        t = draft.loose_tuples[i]
+        some = np.int64(draft.loose[t])
+        if some > 0 and not give(groups, slot, t, some):
+            return
+    close(grid, groups, slot)
+    draft.numbers[3] += groups.length[slot]
+    if rows * groups.loss[slot] < _asked(draft, draft.guess):
+        draft.numbers[0] += 1
+        for i in range(draft.numbers[1]):
+            draft.loose[draft.loose_tuples[i]] = 0
 
 
 @inner
@@ -267,16 +300,6 @@ def _cheapest(grid, clusters, shelves, draft, t, rows, most, move):
             g = shelves.after[g]
     draft.numbers[3] += seen
     return slot, group, best, joint
-
-
-@inner
-def _asked(draft, prices):
-    """What all loose rows cost at these prices of a row of each tuple."""
-    total = 0.0
-    for i in range(draft.numbers[1]):
-        t = draft.loose_tuples[i]
-        total += prices[t] * draft.loose[t]
-    return total
 
 
 @inner
@@ -358,6 +381,7 @@ def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat
             continue
         if freed >= k:
             _regroup(grid, boxes, prices, draft, freed, k, noise * boxes.loss[box], move, random)
+            _join(grid, draft, k)
         cost += _kept(draft)
         if cost + _asked(draft, draft.guess) > limit:
             for i in range(draft.numbers[1]):

@@ -63,10 +63,11 @@ def search(
     work: int = 10_000_000,
     heat: float = HEAT,
     near: float = NEAR,
+    each: float = np.inf,
 ) -> Groups:
     """The best groups that were seen in this much work; their loss is never more than before."""
     is_kept = groups.group != SUPPRESSED
-    state = State(problem, groups, is_kept, k, certificate, objective, near)
+    state = State(problem, groups, is_kept, k, certificate, objective, near, each)
     least, found, share, due = state.loss, groups, 0.0, 0.0
     if not len(state.boxes.loss) or least <= 0:
         return groups
@@ -92,12 +93,13 @@ class State:
         certificate: Certificate,
         objective: str,
         near: float,
+        each: float,
     ) -> None:
         self.problem, self.k = problem, k
         self.grid = grid_of(problem, objective)
         self.prices = certificate.prices
         self.unit = float(self.prices @ problem.counts) / problem.rows
-        self.boxes = _boxes(problem, k, certificate, objective, near * self.unit)
+        self.boxes = _boxes(problem, k, certificate, objective, near * self.unit, each)
         tuples, rows = groups.tuple[is_kept], groups.rows[is_kept]
         group = _narrowed(problem, groups.group[is_kept], tuples, rows, k)
         self.owners = _owners(problem, tuples, rows, group)
@@ -223,9 +225,9 @@ def _empty(room: int, most: int, width: int) -> Clusters:
     )
 
 
-def _boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Boxes:
-    """The nearly tight boxes, and which of them hold each tuple."""
-    listing = near_boxes(problem, k, certificate, objective, slack)
+def _boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float, each: float) -> Boxes:
+    """The nearly tight boxes, no more than so many for each tuple, and which of them hold each tuple."""
+    listing = near_boxes(problem, k, certificate, objective, slack, each)
     length = np.diff(listing.end, prepend=0)
     box = np.repeat(np.arange(len(length)), length)
     order = np.argsort(listing.member, kind="stable")

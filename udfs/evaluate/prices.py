@@ -35,9 +35,9 @@ from sqlanon.udfs.method import Progress
 from sqlanon.udfs.problem import Bools, Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
-WORK = {"fast": 6_000, "balanced": 11_000, "best": 50_000}
+WORK = {"fast": 6_000, "balanced": 16_000, "best": 50_000}
 """How often each tuple may be looked at, by effort, at k = 10 or less; more often where groups are larger."""
-MOST = {"fast": 60_000_000, "balanced": 500_000_000, "best": 2_000_000_000}
+MOST = {"fast": 60_000_000, "balanced": 600_000_000, "best": 2_000_000_000}
 """How many tuples are looked at in a large table."""
 LEAST = 500_000
 """How many tuples are looked at in any table, at least."""
@@ -51,6 +51,8 @@ MORE = 1.1
 """Caps on prices are raised as long as each adds up to this many times the one before; ascents do the rest."""
 FEWEST = 50
 """Prices by the nearest rows are worth their work if one tuple in so many has one."""
+DEAR = 20
+"""Where a walk takes more than one part in so many of the work that is left, so must the next, by how gains fall."""
 STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
@@ -61,6 +63,10 @@ QUOTA = 20_000_000
 """Work between two reports of progress."""
 SAFE = 1 - 1e-9
 """Losses are rounded: a little less is still a bound."""
+
+
+HEAVY, NEARER = 500_000, 0.1
+"""Beyond this product of k and the tuples, boxes are listed by prices that break none and this share of the rest."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,12 @@ class Round:
 
 FEWER = 5
 """If too many boxes are near, the limit of what counts as near is divided by this."""
-HALVES = (1, 2, 4, 8)
-"""The same where every box is listed, for a search: it does better the more boxes it has."""
+NARROWER = 0.7
+"""The same where every box is listed, for a search: it is multiplied by this."""
+LOST = 0.01
+"""The share of boxes that may be missing then; otherwise the walk begins anew."""
+FEW = 20_000
+"""This many boxes are not too many for a search in any table."""
 ROUND = 3
 """How many times as long as a walk a round takes, and the walk at the end."""
 ROUNDS = (
@@ -125,7 +135,7 @@ def certify(
     if problem.sensitive is not None:
         problem, _ = problem.merged()
     if work is None:
-        more = min(max(1.0, np.sqrt(k / 10)), 1.5 if effort == "fast" else 3.0)
+        more = min(max(1.0, np.sqrt(k / 10)), 3.0 if effort == "best" else 1.6)
         work = min(int(WORK[effort] * more) * len(problem.counts) + LEAST, MOST[effort])
     finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
     finder.pair()
@@ -136,13 +146,16 @@ def certify(
     return Certificate(problem, finder.prices, finder.how, finder.boxes)
 
 
-def near_boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float) -> Listing:
-    """Every box whose k dearest rows lack no more than this of what the box loses, on average; at 0, or if they are too
-    many, those that a certificate was found by."""
+def near_boxes(
+    problem: Problem, k: int, certificate: Certificate, objective: str, slack: float, each: float = np.inf
+) -> Listing:
+    """Every box whose k dearest rows lack no more than this of what the box loses, on average, or less where that were
+    more than so many boxes for each tuple; at 0, or if they are too many, those that a certificate was found by."""
     if slack <= 0:
         return certificate.boxes or _listing(0, 0, 0)
     finder = Finder(problem, k, k, objective, MOST["balanced"], _quiet)
-    return finder.listed(certificate.prices, slack, is_every=True) or certificate.boxes or _listing(0, 0, 0)
+    most = max(FEW, each * len(problem.counts))
+    return finder.listed(certificate.prices, slack, most) or certificate.boxes or _listing(0, 0, 0)
 
 
 def _quiet(done: int, total: int, **facts: float) -> None:
@@ -194,7 +207,7 @@ class Finder:
     def _rise(self, caps: list[float]) -> bool:
         """Greedy under some caps, of which those are left out that are far lower than the work allows. False if the
         last is too much work."""
-        last, spent = caps[0], 0
+        last, spent, gain = caps[0], 0, np.inf
         for cap in caps:
             before = self.total
             expected = spent * (cap / last) ** np.log2(LONGER)
@@ -203,9 +216,13 @@ class Finder:
             left = self.left
             if expected > left or not self._greedy(cap, left):
                 return False
+            doublings = max(1.0, float(np.log2(cap / last)))
             last, spent = cap, left - self.left
             self.walk = spent
-            if self.q == self.k and before < self.total < MORE * before and len(self.finenesses) == 1:
+            gain, gained = (self.total / before if before > 0 else np.inf) ** (1 / doublings), gain
+            if 1 < gain < gained < np.inf and spent > self.left / DEAR:
+                gain = 1 + (gain - 1) ** 2 / (gained - 1)
+            if self.q == self.k and 1 < gain < MORE and len(self.finenesses) == 1:
                 self.cap = self.whole
                 break
         return True
@@ -242,7 +259,7 @@ class Finder:
         for each in ROUNDS:
             unit = min(float(prices @ self.problem.counts), 2 * self.total) / self.problem.rows
             left = self.left
-            listing = self.listed(prices, each.near * unit) if left > ROUND * self.walk else None
+            listing = self.listed(self._tamed(prices), each.near * unit) if left > ROUND * self.walk else None
             if listing is None:
                 break
             self.walk = max(self.walk, left - self.left)
@@ -251,6 +268,16 @@ class Finder:
         if self.boxes is not None:
             most = max(self.left, ENDING * self.walk)
             self._keep(np.clip(prices, 0.0, self.cap), f"prices by {len(self.boxes.loss):,} boxes", most)
+
+    def _tamed(self, prices: Floats) -> Floats:
+        """The prices that boxes are listed by. Where boxes are many, prices that break some of them break far too many
+        to list: then they are nearer to those that break none."""
+        if self.boxes is None or self.k * len(prices) <= HEAVY:
+            return prices
+        whole = np.clip(prices, 0.0, self.cap)
+        sound = whole.copy()
+        self._keep(sound, f"prices by {len(self.boxes.loss):,} boxes", self.left)
+        return sound + NEARER * (whole - sound)
 
     @property
     def total(self) -> float:
@@ -275,25 +302,31 @@ class Finder:
             self.prices, self.how = prices, how
         return True
 
-    def listed(self, prices: Floats, slack: float, is_every: bool = False) -> Listing | None:
-        """The boxes that are broken at so much less loss; fewer, or none, where they are too many."""
+    def listed(self, prices: Floats, slack: float, every: float = 0) -> Listing | None:
+        """The boxes that are broken at so much less loss; fewer, or none, where they are too many. Every such box if a
+        search may have this many, else of the ranges from one value on the one that is broken most."""
         most = MEMBERS + 2 * self.k
         room = min(4_000_000 + 4 * MEMBERS * len(prices), 20_000_000)
-        for part in HALVES if is_every else (1, FEWER):
-            near = slack / part
-            listing = _listing(room // 10, room, most)._replace(is_every=is_every)
-            is_over = self._walk(prices, near, True, listing, self.left // 3)
-            boxes, used = listing.count[:2].tolist()
-            if is_over:
+        boxes = int(min(every or np.inf, room // 10))
+        for part in (1,) if every else (1, FEWER):
+            listing = _listing(boxes, room, most)._replace(is_every=every > 0)
+            if self._walk(prices, slack / part, True, listing, self.left // 2):
+                found, used = listing.count[:2].tolist()
                 return listing._replace(
-                    loss=listing.loss[:boxes], end=listing.end[:boxes], member=listing.member[:used]
+                    loss=listing.loss[:found], end=listing.end[:found], member=listing.member[:used]
                 )
         return None
 
     def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: Listing, most: int) -> bool:
-        """Walk over all boxes. False if that takes more than this much work, or more room than the listing has."""
+        """Walk over all boxes. False if that takes more than this much work, or more room than the listing has; one of
+        every box goes on with those that are nearer."""
         stack, spent = walks.start(self.grid, prices), 0
-        while stack.depth[0] != walks.OVER:
+        while stack.depth[0] != walks.OVER or (listing.is_every and listing.count[2]):
+            if listing.is_every and listing.count[2]:
+                slack *= NARROWER
+                if listing.count[2] > LOST * len(listing.loss):
+                    stack, listing.count[:3] = walks.start(self.grid, prices), 0
+                self._thin(prices, slack, listing)
             if spent > most or stack.depth[0] == walks.HOPELESS or listing.count[2]:
                 return False
             rest = most - spent
@@ -304,6 +337,23 @@ class Finder:
             spent += done
             self._spend(done)
         return not listing.count[2]
+
+    def _thin(self, prices: Floats, slack: float, listing: Listing) -> None:
+        """Leave those boxes in a listing that would be broken at so much less loss."""
+        found, used = listing.count[:2].tolist()
+        if not found:
+            return
+        member, length = listing.member[:used], np.diff(listing.end[:found], prepend=0)
+        rows = np.minimum(self.grid.counts[member], self.k)
+        before = np.append(0, np.cumsum(rows))[:-1]
+        first = listing.end[:found] - length
+        dearest = np.clip(self.k - (before - np.repeat(before[first], length)), 0, rows) * prices[member]
+        is_near = np.add.reduceat(dearest, first) > self.k * (listing.loss[:found] - slack)
+        kept = member[np.repeat(is_near, length)]
+        count = int(is_near.sum())
+        listing.loss[:count] = listing.loss[:found][is_near]
+        listing.end[:count], listing.member[: len(kept)] = np.cumsum(length[is_near]), kept
+        listing.count[:3] = count, len(kept), 0
 
     def _spend(self, work: int) -> None:
         self.left -= int(work)

@@ -309,7 +309,7 @@ def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shor
 
 @compiled
 def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hopeless):
-    """Go on with a walk until it ends or its quota of work is used up; how much work was done.
+    """Go on with a walk until it ends, its quota of work is used up or its listing full; how much work was done.
 
     It is hopeless if the ranges of a single partial box take so much.
 
@@ -318,7 +318,7 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
     """
     grid, prices, stack, top, listing = bare(grid), bare(prices), bare(stack), bare(top), bare(listing)
     last, work = len(grid.ranks) - 1, 0
-    while stack.depth[0] >= -1 and work < quota:
+    while stack.depth[0] >= -1 and work < quota and listing.count[2] == 0:
         j = stack.depth[0]
         if j < 0:
             begin, end, loss, room = 0, grid.ranks.shape[1], 0.0, np.inf

@@ -12,6 +12,7 @@ combination are needed there, most of them at few tuples.
 Decided:
 - The line is the number that differs most. Where there is none, a class is cut every k rows, in the order of tuples.
 - Boxes that lose hardly more (`SAME`) leave with the cheapest: fewer looks, and no difference in loss to speak of.
+  Where that takes too many looks (`PATIENCE`), boxes leave that lose ever more, so that time is bounded by the tuples.
 - A range has the values that are needed for k rows. Rows of its first and last value that are left join it.
 - Classes are told apart by a hash. Two that are taken for one make a larger group, which is charged as what it is.
 - What is left in the end, fewer than k rows, joins the group whose loss it raises least, tuple by tuple.
@@ -39,6 +40,9 @@ MOST = 5_000
 """Combinations of levels that are looked at: of more, most looks find nothing."""
 SAME, TINY = 0.02, 1e-9
 """Boxes leave that lose this share more than the cheapest, and as much more as rounding may be."""
+PATIENCE = 1_000
+"""Each time that all tuples could have been looked at this often, boxes may lose four times as much more to leave: with
+several columns of many numbers nearly all boxes lose different amounts, and few would leave at a time."""
 PAUSE = 16
 """Looks between two reports of progress."""
 
@@ -220,11 +224,14 @@ def _walk(table: Table, k: int, losses: list[Floats], progress: Progress) -> Non
         least += loss[:, np.unique(table.ranks[j :: len(losses)])].min(axis=1)[levels[:, j]]
     queue = list(zip(least.tolist(), range(len(levels)), strict=True))
     heapq.heapify(queue)
+    looked = 0
     while queue and table.numbers[LEFT]:
         if table.numbers[LOOKS] % PAUSE == 0:
             progress(size - int(table.numbers[LEFT]), size)
         loss, which = heapq.heappop(queue)
-        least_left = _look(table, start[which], k, loss * (1 + SAME) + TINY)
+        looked += int(table.numbers[LEFT])
+        more = SAME * 4 ** (looked // (PATIENCE * size))
+        least_left = _look(table, start[which], k, loss * (1 + more) + TINY)
         if np.isfinite(least_left):
             heapq.heappush(queue, (least_left, which))
     progress(size, size)

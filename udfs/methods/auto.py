@@ -1,12 +1,12 @@
 """Auto: the default. A quick start finds groups, a search improves them for as long as the user wants to wait.
 
 The start is peel. Where a row's loss is that of its box alone (NCP, LM, precision) and no models are required, it is
-the cheapest boxes (loops/cheapest.py), unless the attributes have too many levels for that. If k is small, too, the
-search opens boxes (after/search.py): in a table that is not large by the prices that also prove how near to the best
-possible the answer is; in a block of a larger one, with 'balanced', by what rows lose at the start, as prices take too
-long. Everywhere else refine polishes the groups: it loses 0.3 to 1.3 % less than opening boxes at k = 100 and 300 on
-Adult. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with
-several numbers, the groups of mondrian are.
+the cheapest boxes (loops/cheapest.py), unless the attributes have too many levels for that. The search then opens boxes
+(after/search.py): in a table where k and the tuples are not too many, by the prices that also prove how near to the
+best possible the answer is; in a block of a larger one, with 'balanced' and a small k, by what rows lose at the start,
+as prices take too long. Everywhere else refine polishes the groups: with eight columns of Adult it loses less from
+k = 100 on. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with
+several numbers, the groups of mondrian are. In a small table each start is refined a little before one is chosen.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
@@ -52,13 +52,17 @@ ENOUGH = 50_000
 """Steps of peel that a large table has at least."""
 SMALL = 20_000
 """Tables of this many tuples can afford to repair a start that breaks its models almost everywhere."""
-FEW, LISTED = 50, 500_000
-"""Up to this k, and this product of k and the tuples, the search by prices loses less in the same time: of larger
-groups a move displaces too many rows, and to list the boxes of more takes too long."""
+LISTED = 1_000_000
+"""Up to this product of k and the tuples, the search by prices loses less in the same time: of larger groups a move
+displaces too many rows, and to list the boxes of more takes too long."""
+FEW = 50
+"""Up to this k, a search by what rows lose at its start does."""
 ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
 LEAST = 12_000_000
 """The work of a search by prices in any table, at least; a twelfth of it with 'fast'."""
+TINY = 1_000
+"""In a table of this many tuples every start is tried: each is refined a little, and the best goes on."""
 GUIDING = 0.5
 """The search follows prices that add up to this share of what its start loses, at least."""
 OWN, NEAR = 0.75, 0.001
@@ -87,15 +91,19 @@ class Effort:
     own: int = 0
     """and by what rows lose at its start, where there are too many tuples to find prices."""
     near: float = 0.0
-    """How near to being tight boxes are that it opens, in mean prices,"""
+    """How near to being tight boxes are that it opens, in mean prices, at k = 10, at most,"""
+    boxes: float = 0.0
+    """how many there are for each tuple at most, both the fewer the larger groups are, as boxes then have more rows,"""
     warmth: float = 1.5
     """and its heat at the beginning."""
 
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=2_000),
-    "balanced": Effort(150_000, 400, exchange=28_000, search=25_000, own=2_500, near=0.4, warmth=2.5),
-    "best": Effort(150_000, 6_000, longer=0.5, heat=0.5, exchange=175_000, search=500_000, near=1.0, warmth=8.0),
+    "balanced": Effort(150_000, 400, exchange=28_000, search=23_000, own=2_500, near=0.5, boxes=5, warmth=4.0),
+    "best": Effort(
+        150_000, 6_000, longer=0.5, heat=0.5, exchange=175_000, search=500_000, near=2.0, boxes=14, warmth=8.0
+    ),
 }
 
 
@@ -121,10 +129,13 @@ def cluster(
     tuples = len(problem.counts)
     share = min(1.0, LARGE * part / tuples)
     is_open = objective in ADDITIVE and not problem.models and time_budget is None and problem.rows >= ROOM * k
-    is_searched = is_open and k <= FEW and part == 1 and tuples <= min(SMALL, LISTED // k)
+    is_searched = is_open and part == 1 and tuples <= SMALL and k * tuples <= LISTED
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
     offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
+    if tuples <= TINY and not problem.models and time_budget is None:
+        short = EFFORTS["fast"].refine
+        offers = [refine(problem, one, k, rng, _quiet, steps=short, objective=objective) for one in offers]
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     if is_exchanged:
@@ -162,7 +173,9 @@ def _starts(
         return rough(problem, k, rng, early, objective)
     is_plain = objective in ADDITIVE and not problem.models
     found = _cheapest(problem, k, early, objective) if is_plain else None
-    measures = list(dict.fromkeys(("ncp", objective))) if found is None else []
+    measures = list(dict.fromkeys(("ncp", objective)))
+    if found is not None and len(problem.counts) > TINY:
+        measures = []
     parts = [THOUSANDTHS * i // max(1, len(measures)) for i in range(len(measures) + 1)]
     starts = [] if found is None else [found]
     for measure, part in zip(measures, pairwise(parts), strict=True):
@@ -175,6 +188,10 @@ def _starts(
     if _has_numbers(problem):
         starts.append(mondrian.cluster(problem, k, rng, lambda *done, **facts: pause()))
     return starts
+
+
+def _quiet(done: int, total: int, **facts: float) -> None:
+    """Progress that nobody hears of."""
 
 
 def _has_numbers(problem: Problem) -> bool:
@@ -238,9 +255,8 @@ def _searched(
 
     work = max(steps.search * len(problem.counts), LEAST if steps.near > 0 else LEAST // 12)
     rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
-    found = search(
-        problem, start, k, rng, rest, proof, objective=objective, work=work, near=steps.near, heat=steps.warmth
-    )
+    opened = {"near": steps.near * 10 / k, "each": steps.boxes * (10 / k) ** 0.5}
+    found = search(problem, start, k, rng, rest, proof, objective=objective, work=work, heat=steps.warmth, **opened)
     return _proven(found, proof, objective)
 
 
