@@ -23,7 +23,6 @@ Con = duckdb.DuckDBPyConnection
 gc.set_threshold(20_000, 50, 100)  # a tenth of all time went into looking through pytest's own objects
 
 
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One worker more than there are cores: some tests wait for browsers and other processes."""
     return (os.cpu_count() or 1) + 1
