@@ -7,7 +7,6 @@ a test gets a connection of its own, with whose end its settings, temporary tabl
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,11 +20,6 @@ from sqlanon import samples
 Con = duckdb.DuckDBPyConnection
 
 gc.set_threshold(20_000, 50, 100)  # a tenth of all time went into looking through pytest's own objects
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are cores: some tests wait for browsers and other processes."""
-    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture
