@@ -100,17 +100,25 @@ READERS = {
     "postgres_scan": "postgres_scanner",
 }
 """What a source has in it that an extension of DuckDB's reads."""
+NATIVE = re.compile(r"encoding\s*:?=\s*'(utf-?8|utf-?16|latin-?1)'", re.IGNORECASE)
+"""Encodings that DuckDB reads by itself."""
 
 
 def provide_reader(con: duckdb.DuckDBPyConnection, asked: str) -> None:
     """Load the extension that reads a source from its wheel, if it is there and not loaded yet. Where it is not, DuckDB
     looks for it in its own way; for encodings it does not, not even where the extension is installed."""
     for sign, extension in READERS.items():
-        if sign not in asked.lower():
+        if sign not in asked.lower() or (sign == "encoding" and NATIVE.search(asked)):
             continue
         file = packaged_extension(con, extension)
+        if file is None and extension != "encodings":
+            continue
         known = f"select loaded, installed from duckdb_extensions() where extension_name = {literal(extension)}"
-        found = con.execute(known).fetchall()
+        try:
+            with con.cursor() as beside:  # whose failure aborts nobody's transaction
+                found = beside.execute(known).fetchall()
+        except duckdb.PermissionException:  # without files there are no extensions to load
+            continue
         is_loaded, is_installed = found[0] if found else (False, False)
         if file is not None and not is_loaded:
             con.execute(f"load {literal(str(file))}").fetchall()

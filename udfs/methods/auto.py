@@ -134,8 +134,10 @@ def cluster(
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
     offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
     if tuples <= TINY and not problem.models and time_budget is None:
-        short = EFFORTS["fast"].refine
-        offers = [refine(problem, one, k, rng, _quiet, steps=short, objective=objective) for one in offers]
+        unlike = {costs.excess(problem, one, objective): one for one in offers}
+        if len(unlike) > 1:
+            shortly = partial(refine, steps=EFFORTS["fast"].refine, objective=objective)
+            offers = [shortly(problem, one, k, rng, _quiet) for one in unlike.values()]
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     if is_exchanged:
@@ -171,15 +173,15 @@ def _starts(
     early = between(progress, 0, THOUSANDTHS // 4)
     if is_rough and len(problem.counts) > MIDDLE:
         return rough(problem, k, rng, early, objective)
-    is_plain = objective in ADDITIVE and not problem.models
-    found = _cheapest(problem, k, early, objective) if is_plain else None
+    is_plain, is_tiny = objective in ADDITIVE and not problem.models, len(problem.counts) <= TINY
     measures = list(dict.fromkeys(("ncp", objective)))
-    if found is not None and len(problem.counts) > TINY:
-        measures = []
-    parts = [THOUSANDTHS * i // max(1, len(measures)) for i in range(len(measures) + 1)]
+    ends = [THOUSANDTHS * i // (len(measures) + 1) for i in range(len(measures) + 2)]
+    first, *later = (between(early, *part) for part in pairwise(ends))
+    found = _cheapest(problem, k, first if is_tiny else early, objective) if is_plain else None
     starts = [] if found is None else [found]
-    for measure, part in zip(measures, pairwise(parts), strict=True):
-        starts.append(peel.cluster(problem, k, rng, between(early, *part), objective=measure, steps=steps))
+    if found is None or is_tiny:
+        for measure, part in zip(measures, later, strict=True):
+            starts.append(peel.cluster(problem, k, rng, part, objective=measure, steps=steps))
     pause = partial(progress, THOUSANDTHS // 4, THOUSANDTHS)
     if problem.models:
         return _repaired(problem, k, rng, pause, steps, starts, objective)
