@@ -26,6 +26,10 @@ def measure_of(parameters: Mapping[str, Any]) -> str:
     return asked[0] if asked else "ncp"
 
 
+def quiet(done: int, total: int, **facts: float) -> None:
+    """Progress that nobody hears of."""
+
+
 def between(progress: Progress, low: int, high: int) -> Progress:
     """Progress of one part of some work, which goes from `low` to `high` thousandths of all."""
     return lambda done, total, **facts: progress(low + (high - low) * done // max(1, total), THOUSANDTHS, **facts)

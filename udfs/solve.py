@@ -20,7 +20,7 @@ from sqlanon.udfs.after.suppress import settle, suppress
 from sqlanon.udfs.after.trim import trim
 from sqlanon.udfs.evaluate.centers import information_distortion
 from sqlanon.udfs.exchange.run import SEARCHED, WORK, exchanged
-from sqlanon.udfs.method import THOUSANDTHS, Progress, between, measure_of
+from sqlanon.udfs.method import THOUSANDTHS, Progress, between, measure_of, quiet
 from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.space.costs import OBJECTIVES
@@ -173,7 +173,7 @@ def findings(request: Request, problem: Problem, groups: Groups) -> dict[str, An
     if request.core.is_exact:
         return found
     if proven is None or any(limit is not None for limit in request.limits):  # then it is that of a part of the table
-        proof = certified(problem, request.k, _quiet, _effort(request), request.core.is_homogeneous)
+        proof = certified(problem, request.k, quiet, _effort(request), request.core.is_homogeneous)
         proven, by = proof.bound, proof.how
     found["lower_bound"], found["lower_bound_by"] = proven, by
     return found
@@ -199,7 +199,3 @@ def certified(
 def _effort(request: Request) -> str:
     """How long to look for a bound: no longer than the method itself looks for groups."""
     return str(request.parameters.get("effort", "fast"))
-
-
-def _quiet(done: int, total: int, **facts: float) -> None:
-    """Progress that nobody hears of."""

@@ -117,7 +117,7 @@ def provide_reader(con: duckdb.DuckDBPyConnection, asked: str) -> None:
         try:
             with con.cursor() as beside:  # whose failure aborts nobody's transaction
                 found = beside.execute(known).fetchall()
-        except duckdb.PermissionException:  # without files there are no extensions to load
+        except duckdb.PermissionException:  # a connection that may not open files loads no extension either
             continue
         is_loaded, is_installed = found[0] if found else (False, False)
         if file is not None and not is_loaded:
@@ -186,7 +186,7 @@ def refuse_one_column(file: str, columns: Sequence[str]) -> None:
         is_quoted = b'"' in opened.readline(PROBED)
     if not is_quoted:
         raise CatalogError(
-            f"'{file}' was read as one column, '{columns[0]}': its lines differ in how many values they have, or the "
+            f"'{file}' was read as one column: its lines differ in how many values they have, or the "
             f"delimiter is another one. Mend the lines, or name it: {reading('delimiter', 'delim', ',')}"
         )
 

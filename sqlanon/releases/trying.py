@@ -15,6 +15,7 @@ from sqlanon.pipeline.encode import Columns, comma, encoding
 from sqlanon.pipeline.plan import request_of
 from sqlanon.pipeline.reading import Reading
 from sqlanon.sqltext import render, with_ctes
+from sqlanon.udfs.method import quiet
 from sqlanon.udfs.problem import Groups, Ints, Problem
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.solve import findings, solve
@@ -45,7 +46,7 @@ def losses_by_k(
         asked = replace(request, k=k)
         problem = problem_of(asked, nodes, tuples)
         try:
-            groups = solve(asked, problem, _quiet, released=released)
+            groups = solve(asked, problem, quiet, released=released)
         except DataError:
             return
         yield k, _gcp(problem, groups, released), findings(asked, problem, groups).get("lower_bound")
@@ -57,7 +58,3 @@ def _gcp(problem: Problem, groups: Groups, released: Ints) -> float:
     loss = np.append(problem.loss(lo, hi, groups.levels) / problem.weights.sum(), 1.0)
     rows = groups.rows * released[groups.tuple] / problem.counts[groups.tuple]
     return float(loss[np.maximum(groups.group, -1)] @ rows / released.sum())
-
-
-def _quiet(done: int, total: int, **facts: float) -> None:
-    """Progress that nobody hears of."""

@@ -28,7 +28,7 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 return_freed_memory()
-np.ones(2**21)  # a freed array of 16 MiB lets glibc keep smaller ones in its heap, unless it is told otherwise
+np.ones(2**21)  # after this, glibc would by default keep freed arrays of up to 16 MiB
 arrays = [np.ones(2**17) for _ in range(200)]  # 1 MiB each
 before = resident()
 del arrays[::2]  # no two of them side by side

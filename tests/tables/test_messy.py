@@ -119,7 +119,7 @@ LINES = "age;town\n" + "".join(f"{20 + number % 9};{('Köln', 'Ulm')[number % 2]
         (
             "ragged.csv",
             LINES.encode().replace(b"\n", b"\n1;2;3\n", 1),
-            r"read as one column, 'age;town': its lines differ",
+            r"read as one column: its lines differ",
         ),
         ("table.txt", LINES.encode(), r"is a file, but not of a kind .* FROM read_csv\('"),
         ("empty.csv", b"", r"empty\.csv' is empty"),
@@ -132,6 +132,13 @@ def test_a_file_that_cannot_be_read_so_says_how_it_can(
     (tmp_path / file).write_bytes(content)
     with pytest.raises(SqlanonError, match=said):
         sqlanon.detect(con, str(tmp_path / file))
+
+
+def test_a_line_that_is_taken_for_the_names_of_columns_is_not_shown(con: Con, tmp_path: Path) -> None:
+    (tmp_path / "bare.csv").write_text("Anna Berg;HIV\nBert Kohl;flu\nCarl;flu;x\nDora;gout\n")
+    with pytest.raises(SqlanonError, match="read as one column") as refused:
+        sqlanon.anonymize(con, str(tmp_path / "bare.csv"), ["a"], 2)
+    assert not any(told in str(refused.value) for told in ("Anna", "HIV"))
 
 
 def test_encodings_of_windows_are_read_or_say_what_they_need(con: Con, tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ TRIES = 40
 DRAWN = 32
 """Boxes that displaced rows are grouped by, at most."""
 TIGHT = 4
-"""If all but one part in so many of the displaced rows are needed for a group, few boxes have them: those of rows that
-are in few boxes are drawn."""
+"""If more than three quarters of the displaced rows are needed for one group, few boxes hold enough of them: then boxes
+are drawn around the rows that are in few boxes."""
 SAME = 1e-9
 FORGOTTEN = 0.98
 """What is left of a guess by which a move was given up: it may be wrong by now."""

@@ -226,7 +226,7 @@ def _empty(room: int, most: int, width: int) -> Clusters:
 
 
 def _boxes(problem: Problem, k: int, certificate: Certificate, objective: str, slack: float, each: float) -> Boxes:
-    """The nearly tight boxes, no more than so many for each tuple, and which of them hold each tuple."""
+    """The nearly tight boxes, at most `each` times as many as there are tuples, and which of them hold each tuple."""
     listing = near_boxes(problem, k, certificate, objective, slack, each)
     length = np.diff(listing.end, prepend=0)
     box = np.repeat(np.arange(len(length)), length)

@@ -31,7 +31,7 @@ import numpy as np
 from sqlanon.udfs.evaluate import walk as walks
 from sqlanon.udfs.evaluate.climb import climb, nearest
 from sqlanon.udfs.evaluate.dearest import Listing, top_of
-from sqlanon.udfs.method import Progress
+from sqlanon.udfs.method import Progress, quiet
 from sqlanon.udfs.problem import Bools, Floats, Numbers, Problem
 from sqlanon.udfs.space.grid import grid_of
 
@@ -50,9 +50,9 @@ CHEAP = 30
 MORE = 1.1
 """Caps on prices are raised as long as each adds up to this many times the one before; ascents do the rest."""
 FEWEST = 50
-"""Prices by the nearest rows are worth their work if one tuple in so many has one."""
+"""Prices by the nearest rows are looked for only if the work allows one for every 50th tuple, or for more."""
 DEAR = 20
-"""Where a walk takes more than one part in so many of the work that is left, so must the next, by how gains fall."""
+"""A walk that takes more than a 20th of the work that is left is dear: the next one must promise enough, too."""
 STRETCHES = (8, 24, 64)
 """Stretches of the lines that are not exact."""
 MEMBERS = 100
@@ -153,13 +153,9 @@ def near_boxes(
     more than so many boxes for each tuple; at 0, or if they are too many, those that a certificate was found by."""
     if slack <= 0:
         return certificate.boxes or _listing(0, 0, 0)
-    finder = Finder(problem, k, k, objective, MOST["balanced"], _quiet)
+    finder = Finder(problem, k, k, objective, MOST["balanced"], quiet)
     most = max(FEW, each * len(problem.counts))
     return finder.listed(certificate.prices, slack, most) or certificate.boxes or _listing(0, 0, 0)
-
-
-def _quiet(done: int, total: int, **facts: float) -> None:
-    """Progress that nobody hears of."""
 
 
 class Finder:

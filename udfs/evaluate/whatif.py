@@ -18,6 +18,7 @@ import numpy as np
 
 from sqlanon.errors import DataError
 from sqlanon.udfs.after.suppress import suppress
+from sqlanon.udfs.method import quiet
 from sqlanon.udfs.problem import Floats, Groups, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.request import Request
 from sqlanon.udfs.solve import solve_block
@@ -68,7 +69,7 @@ def answers(problem: Problem, request: Request) -> list[Answer]:
                 Answer("coarser", j, None, now.total, _Run(_coarsened(problem, j, cells), plain, j, cells).total)
             )
     for share in SHARES:
-        fewer = suppress(problem, now.groups, request.k, share, _quiet)
+        fewer = suppress(problem, now.groups, request.k, share, quiet)
         found.append(Answer("suppression", None, share, now.total, _total(problem, fewer)))
     lower = max((k for k in STEPS if k < request.k), default=None)
     if lower is not None:
@@ -112,7 +113,7 @@ class _Run:
     ) -> None:
         rng = np.random.default_rng(request.seed)
         try:
-            self.groups = solve_block(request, problem, rng, _quiet)
+            self.groups = solve_block(request, problem, rng, quiet)
         except DataError:  # too few rows are left, so that all are one group
             tuples = np.arange(len(problem.counts))
             self.groups = Groups.collect(tuples, np.zeros_like(tuples), problem.counts)
@@ -160,7 +161,3 @@ def _merged(problem: Problem, ranks: Ints) -> Problem:
     width = ranks.shape[1]
     sensitive = None if codes is None else np.ascontiguousarray(distinct[:, width:])
     return replace(problem, ranks=np.ascontiguousarray(distinct[:, :width]), counts=counts, sensitive=sensitive)
-
-
-def _quiet(done: int, total: int, **facts: float) -> None:
-    """Progress that nobody hears of."""

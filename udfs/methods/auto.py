@@ -38,7 +38,7 @@ from sqlanon.udfs.exchange.run import SEARCHED, exchanged
 from sqlanon.udfs.exchange.scope import can_search
 from sqlanon.udfs.exchange.starts import MIDDLE, rough
 from sqlanon.udfs.exchange.starts import starts as others
-from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between
+from sqlanon.udfs.method import THOUSANDTHS, Method, Parameter, Progress, between, quiet
 from sqlanon.udfs.methods import hilbert, mondrian, peel
 from sqlanon.udfs.problem import Groups, Numbers, Problem
 from sqlanon.udfs.space import costs
@@ -137,7 +137,7 @@ def cluster(
         unlike = {costs.excess(problem, one, objective): one for one in offers}
         if len(unlike) > 1:
             shortly = partial(refine, steps=EFFORTS["fast"].refine, objective=objective)
-            offers = [shortly(problem, one, k, rng, _quiet) for one in unlike.values()]
+            offers = [shortly(problem, one, k, rng, quiet) for one in unlike.values()]
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
     rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
     if is_exchanged:
@@ -190,10 +190,6 @@ def _starts(
     if _has_numbers(problem):
         starts.append(mondrian.cluster(problem, k, rng, lambda *done, **facts: pause()))
     return starts
-
-
-def _quiet(done: int, total: int, **facts: float) -> None:
-    """Progress that nobody hears of."""
 
 
 def _has_numbers(problem: Problem) -> bool:
