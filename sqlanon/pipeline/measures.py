@@ -50,7 +50,7 @@ def measurement(
     queries = {
         "labels": [f"select * exclude (lo, hi) from {known(a)}" for a in attributes],
         "leaves": [leaves_sql(a) for a in attributes],
-        "information": [_information_sql(a, value, values[value]) for a in attributes for value in values],
+        "information": [_information_sql(attributes, value, column) for value, column in values.items()],
         "others": [f"select 'kl_divergence' as measure, divergence as value from ({divergence})"],
     }
     if not is_closure:
@@ -69,7 +69,7 @@ def measurement(
     return [
         *measured_encoding(reading, kept, held),
         *box_ctes(reading, release, kept, tolerance, represent, tuple(values), left_out),
-        *(Cte(part, "\nunion all\n".join(queries[part]) or empty_sql(part), bool(queries[part])) for part in PARTS),
+        *(Cte(part, _union(queries[part]) or empty_sql(part), bool(queries[part])) for part in PARTS),
     ]
 
 
@@ -102,27 +102,35 @@ def leaves_sql(attribute: Attribute) -> str:
     return render(f"steps/measure/leaves_{kind}.sql", **fragments)
 
 
-def _information_sql(attribute: Attribute, value: str, sensitive: str) -> str:
-    joint = render(
-        "steps/measure/joint.sql",
-        quasi=attribute.value,
-        value=value,
-        domain=attribute.domain,
-        key=attribute.key("counted.quasi"),
-    )
-    return (
-        "from ("
-        + render(
-            "steps/measure/information.sql",
-            joint=joint,
+def _information_sql(attributes: Sequence[Attribute], value: str, sensitive: str) -> str:
+    joint = [
+        render(
+            "steps/measure/joint.sql",
             column=literal(attribute.column),
-            sensitive=literal(sensitive),
-            label=attribute.labels,
+            quasi=attribute.value,
             value=value,
-            known=known(attribute),
+            domain=attribute.domain,
+            key=attribute.key("counted.quasi"),
         )
-        + "\n)"
+        for attribute in attributes
+    ]
+    told = [
+        f"select {literal(a.column)} as attribute, {a.labels} as label, {value} as value, count(*) as rows "
+        "from printed group by all"
+        for a in attributes
+    ]
+    found = render(
+        "steps/measure/information.sql",
+        joint=_union(joint),
+        told=_union(told),
+        known=_union([f"select attribute, label, lo, hi, mass from {known(a)}" for a in attributes]),
+        sensitive=literal(sensitive),
     )
+    return f"from ({found}\n)"
+
+
+def _union(queries: Sequence[str]) -> str:
+    return "\nunion all\n".join(queries)
 
 
 def _depth(node: str, beta: str) -> str:

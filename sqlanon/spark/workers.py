@@ -20,6 +20,7 @@ from sqlanon.errors import SqlanonError
 from sqlanon.keys import DIGITS
 from sqlanon.udfs import legality
 from sqlanon.udfs.after import blocks
+from sqlanon.udfs.method import quiet
 from sqlanon.udfs.models import Cells, Model, promise
 from sqlanon.udfs.problem import Attribute, Floats, Groups, Ints, Numbers, Problem, Tree
 from sqlanon.udfs.request import Request
@@ -160,10 +161,6 @@ class Task:
         others = [table[column].to_numpy() for column in reversed(self.ids[len(self.radix) :])]
         order = np.lexsort((*others, *ranks.T[::-1]))
         return table.take(pa.array(order)), ranks[order]
-
-
-def quiet(done: int, total: int, **facts: float) -> None:
-    """Progress that nobody hears of."""
 
 
 def cluster_block(task: Task, other: blocks.Rule | None, is_whole: bool) -> Work:
