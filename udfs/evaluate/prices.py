@@ -87,6 +87,8 @@ NARROWER = 0.7
 """The same where every box is listed, for a search: it is multiplied by this."""
 LOST = 0.01
 """The share of boxes that may be missing then; otherwise the walk begins anew."""
+NARROWEST = 0.001
+"""What is left of that limit when it is no use to lower it further: too many boxes are tight but for rounding."""
 FEW = 20_000
 """This many boxes are not too many for a search in any table."""
 ROUND = 3
@@ -316,10 +318,12 @@ class Finder:
     def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: Listing, most: int) -> bool:
         """Walk over all boxes. False if that takes more than this much work, or more room than the listing has; one of
         every box goes on with those that are nearer."""
-        stack, spent = walks.start(self.grid, prices), 0
+        stack, spent, least = walks.start(self.grid, prices), 0, slack * NARROWEST
         while stack.depth[0] != walks.OVER or (listing.is_every and listing.count[2]):
             if listing.is_every and listing.count[2]:
                 slack *= NARROWER
+                if slack < least:
+                    return False
                 if listing.count[2] > LOST * len(listing.loss):
                     stack, listing.count[:3] = walks.start(self.grid, prices), 0
                 self._thin(prices, slack, listing)
