@@ -16,6 +16,7 @@ from problems import generators, largest_l, random_problem, solvable, with_l
 from sweeping import examples
 
 from sqlanon.errors import PolicyError
+from sqlanon.udfs.after import refine as refining
 from sqlanon.udfs.after import repair
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.methods import peel
@@ -227,3 +228,15 @@ def test_no_time_no_change():
     before = random_groups(table, 3, np.random.default_rng(1))
     after = polish(table, before, 3, steps=None, seconds=0.0)
     np.testing.assert_equal((after.tuple, after.group), (before.tuple, before.group))
+
+
+def test_no_cut_is_tried_where_nothing_can_lose_less():
+    table = random_problem(np.random.default_rng(1))
+    groups = random_groups(table, 2, np.random.default_rng(0))
+    lost = gcp(table, groups) * table.rows * float(table.weights.sum())
+    with mock.patch.object(refining, "_step", side_effect=AssertionError("a cut was tried")):
+        assert gcp(table, polish(table, groups, 2, least=lost)) == gcp(table, groups)
+        alone = Groups.collect(np.arange(len(table.counts)), np.zeros(len(table.counts)), table.counts)
+        assert polish(table, alone, table.rows) is alone
+        with pytest.raises(AssertionError, match="a cut was tried"):
+            polish(table, groups, 2, least=0.9 * lost)

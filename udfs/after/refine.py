@@ -31,7 +31,8 @@ Decided:
   more by cuts. Groups of 2k rows or more, nearly all of which hold one tuple, are left out of these pools.
 - PMI says little about what is near, as a larger box may lose less by it: pools are made by MI, and a pool's tuples are
   ordered by PMI, each for its own sensitive value.
-- Without heat and seconds, it stops early after `PATIENCE` steps without any gain.
+- Without heat and seconds, it stops early after `PATIENCE` steps without any gain. It stops at once where no groups can
+  lose less: at a loss that is proven to be the least, and where the rows are too few for two groups.
 """
 
 from __future__ import annotations
@@ -83,18 +84,24 @@ def refine(
     seconds: float | None = None,
     heat: float = 0.0,
     objective: str = "ncp",
+    least: float = -np.inf,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """The groups after this many steps or seconds, whichever is over first; their loss is never more than before."""
-    table = Table(problem, objective)
+    """The groups after this many steps or seconds, whichever is over first; their loss is never more than before.
+
+    No groups lose less than `least` together, as far as is known.
+    """
     is_kept = groups.group != SUPPRESSED
-    if not is_kept.any():
+    if not is_kept.any() or groups.rows[is_kept].sum() < 2 * k:
         return groups
+    table = Table(problem, objective)
     state = State.of(table, groups.group[is_kept], groups.tuple[is_kept], groups.rows[is_kept])
     budget = Budget(steps, seconds, clock, begin=clock())
     best, idle, step = state, 0, 0
     whole = problem.rows * float(problem.weights.sum())
-    while (spent := budget.spent(step)) < 1 and (seconds is not None or heat > 0 or idle < PATIENCE):
+    while (spent := budget.spent(step)) < 1 and best.cost > least + GAIN:
+        if idle == PATIENCE and not heat and seconds is None:
+            break
         facts = {"loss": best.cost / whole} if objective == "ncp" else {}
         progress(int(spent * TOTAL), TOTAL, **facts)
         new = _step(state, k, rng, step, heat * (1 - spent))

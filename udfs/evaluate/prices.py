@@ -118,7 +118,12 @@ class Certificate:
     def bound(self) -> float:
         """What any release loses at least, as a share of the loss of everything: a GCP where the objective is NCP."""
         whole = float(self.problem.weights.sum()) * self.problem.rows
-        return float(self.prices @ self.problem.counts) * SAFE / whole if whole > 0 else 0.0
+        return self.total * SAFE / whole if whole > 0 else 0.0
+
+    @property
+    def total(self) -> float:
+        """What all rows lose at least together, but for rounding."""
+        return float(self.prices @ self.problem.counts)
 
 
 def certify(

@@ -6,7 +6,8 @@ the cheapest boxes (loops/cheapest.py), unless the attributes have too many leve
 best possible the answer is; in a block of a larger one, with 'balanced' and a small k, by what rows lose at the start,
 as prices take too long. Everywhere else refine polishes the groups: with eight columns of Adult it loses less from
 k = 100 on. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with
-several numbers, the groups of mondrian are. In a small table each start is refined a little before one is chosen.
+several numbers, the groups of mondrian are. In a small table each start is refined a little before one is chosen, and
+refining ends where prices prove that nothing loses less.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
@@ -63,6 +64,8 @@ LEAST = 12_000_000
 """The work of a search by prices in any table, at least; a twelfth of it with 'fast'."""
 TINY = 1_000
 """In a table of this many tuples every start is tried: each is refined a little, and the best goes on."""
+TIGHT = 1e-6
+"""What a bound may be rounded by, as a share of it."""
 GUIDING = 0.5
 """The search follows prices that add up to this share of what its start loses, at least."""
 OWN, NEAR = 0.75, 0.001
@@ -133,21 +136,23 @@ def cluster(
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
     offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
+    is_tiny = tuples <= TINY and part == 1 and objective in ADDITIVE and time_budget is None
+    proof = _proof(problem, k, progress, objective, effort) if is_searched or is_tiny else None
+    improved = partial(refine, objective=objective, least=-np.inf if proof is None else proof.total * (1 + TIGHT))
     if tuples <= TINY and not problem.models and time_budget is None:
         unlike = {costs.excess(problem, one, objective): one for one in offers}
         if len(unlike) > 1:
-            shortly = partial(refine, steps=EFFORTS["fast"].refine, objective=objective)
+            shortly = partial(improved, steps=EFFORTS["fast"].refine)
             offers = [shortly(problem, one, k, rng, quiet) for one in unlike.values()]
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
-    rest = between(progress, THOUSANDTHS // 4, THOUSANDTHS)
+    rest = between(progress, THOUSANDTHS // (4 if proof is None else 3), THOUSANDTHS)
     if is_exchanged:
         left = None if time_budget is None else max(0.0, time_budget - (clock() - begin))
         work = None if left is not None else int(steps.exchange * problem.rows * share)
         exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
         if exchange is not None:
             return exchange
-    proof = _proof(problem, k, progress, objective, effort) if is_searched else None
-    if proof is not None and _guides(problem, proof, start, steps, objective):
+    if proof is not None and is_searched and _guides(problem, proof, start, steps, objective):
         return _searched(problem, start, k, rng, rest, objective, steps, proof)
     if is_open and k <= FEW and not is_searched and steps.own and not _has_numbers(problem):
         work = int(steps.own * tuples * share)
@@ -156,8 +161,7 @@ def cluster(
     seconds = None
     if time_budget is not None:
         rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
-    polished = partial(refine, steps=rounds, seconds=seconds, heat=steps.heat, objective=objective, clock=clock)
-    found = polished(problem, start, k, rng, rest)
+    found = improved(problem, start, k, rng, rest, steps=rounds, seconds=seconds, heat=steps.heat, clock=clock)
     if not problem.models:
         return _proven(found, proof, objective)
     dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
@@ -252,9 +256,8 @@ def _searched(
     from sqlanon.udfs.after.search import search
 
     work = max(steps.search * len(problem.counts), LEAST if steps.near > 0 else LEAST // 12)
-    rest = between(progress, THOUSANDTHS // 3, THOUSANDTHS)
     opened = {"near": steps.near * 10 / k, "each": steps.boxes * (10 / k) ** 0.5}
-    found = search(problem, start, k, rng, rest, proof, objective=objective, work=work, heat=steps.warmth, **opened)
+    found = search(problem, start, k, rng, progress, proof, objective=objective, work=work, heat=steps.warmth, **opened)
     return _proven(found, proof, objective)
 
 
