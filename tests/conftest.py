@@ -12,7 +12,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from databases import Databases
+from databases import CONFIG, Databases
+from sweeping import IS_WHOLE, drawn
 
 import sqlanon
 from sqlanon import samples
@@ -22,10 +23,20 @@ Con = duckdb.DuckDBPyConnection
 gc.set_threshold(20_000, 50, 100)  # a tenth of all time went into looking through pytest's own objects
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`make test` leaves out what is marked for the night and two thirds of each sweep; who asks for tests by name gets
+    all of them."""
+    if IS_WHOLE or config.option.keyword or any("::" in asked for asked in config.args):
+        return
+    kept = drawn([item for item in items if not item.get_closest_marker("nightly")])
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
 @pytest.fixture
 def plain() -> Iterator[Con]:
     """A connection to an empty database without sqlanon."""
-    with duckdb.connect() as connection:
+    with duckdb.connect(config=CONFIG) as connection:
         yield connection
 
 

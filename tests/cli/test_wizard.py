@@ -74,6 +74,7 @@ def test_the_command_that_the_wizard_shows_checks_the_file_with_its_sensitive_co
     assert "warning" not in shown
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("after", range(9))
 def test_stopping_at_any_question_leaves_no_trace(after: int) -> None:
     said: list[str] = []

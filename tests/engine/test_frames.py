@@ -55,6 +55,7 @@ FRAMES: dict[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_frame_is_anonymized_as_the_table_with_its_rows_is(con: duckdb.DuckDBPyConnection, kind: str) -> None:
     release = sqlanon.anonymize(con, FRAMES[kind](con), **ASKED)
@@ -65,6 +66,7 @@ def test_a_frame_is_anonymized_as_the_table_with_its_rows_is(con: duckdb.DuckDBP
     assert sorted(release.df()[columns].to_numpy().tolist()) == sorted(expected.df()[columns].to_numpy().tolist())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_frame_is_checked_searched_measured_compared_and_attacked(con: duckdb.DuckDBPyConnection, kind: str) -> None:
     def frame() -> Any:

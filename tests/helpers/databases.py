@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import duckdb
+from sweeping import IS_WHOLE
 
 import sqlanon
 from sqlanon.keys import set_instance_key
@@ -35,6 +36,8 @@ order by 2
 """
 """A row is a statement that takes away something that a test has left, and when its turn is."""
 
+CONFIG: dict[str, int] = {} if IS_WHOLE else {"threads": 1}
+"""The tables of tests have too few rows for a second thread, which only costs time; `make nightly` has them all."""
 SETTINGS = "select name, value from duckdb_settings() where scope = 'GLOBAL' order by all"
 
 
@@ -66,7 +69,7 @@ class Databases:
             self._free.pop().close()
 
     def _made(self) -> Con:
-        root = duckdb.connect()
+        root = duckdb.connect(config=CONFIG)
         sqlanon.load(root)
         found = root.execute("select table_name from duckdb_tables() where schema_name = 'anon'").fetchall()
         self._tables = [table for (table,) in found]

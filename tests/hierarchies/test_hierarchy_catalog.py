@@ -28,6 +28,7 @@ def test_a_hierarchy_may_have_any_name(scratch: sqlanon.Connection, name: str) -
     assert catalog(scratch) == [[], []]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("label", [*STRANGE, "", " ", "*", "NULL", "a\nb"])
 def test_a_leaf_may_have_any_label(scratch: sqlanon.Connection, label: str) -> None:
     sqlanon.create_hierarchy(scratch, "c", rows=[(label, "*"), ("other", "*")])

@@ -106,6 +106,7 @@ def test_every_printed_interval_contains_its_values(
     assert wrong == {}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("type_name", "value", "numbers", "arguments"), INTERVALS)
 def test_every_released_interval_contains_its_values(
     scratch: sqlanon.Connection, type_name: str, value: str, numbers: str, arguments: dict[str, Any]

@@ -353,6 +353,7 @@ def test_a_fine_value_that_a_whole_class_shares_is_released_as_it_is(shared: Con
     assert made.metrics()["gcp"] == 0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["double", "decimal(12, 4)", "timestamp"])
 @pytest.mark.parametrize("method", ["auto", "mondrian", "kaca"])
 def test_no_end_of_a_range_is_the_value_of_one_person(shared: Con, kind: str, method: str) -> None:

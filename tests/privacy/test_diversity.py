@@ -28,6 +28,7 @@ def adult(shared: duckdb.DuckDBPyConnection) -> None:
         sqlanon.create_hierarchy(shared, column, rows=samples.hierarchy_rows("adult")[column])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("method", PRINTING_CLASSES)
 def test_every_method_keeps_l_in_every_sensitive_column(shared: duckdb.DuckDBPyConnection, method: str) -> None:
     options = {"k": 4, "sensitive": ["occupation", "salary_class"], "l": 1.2, "several": "separate", "method": method}

@@ -53,6 +53,7 @@ def test_three_rows_of_one_patient_are_not_three_people(con: duckdb.DuckDBPyConn
     assert people.verify().k >= 9  # rows: the patients are not printed
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("method", EQUAL_ROWS)
 def test_every_method_counts_people(con: duckdb.DuckDBPyConnection, method: str) -> None:
     release = sqlanon.anonymize(

@@ -42,6 +42,7 @@ def test_a_model_has_its_query_and_its_macro(model: str) -> None:
     assert MODELS[model].check.macro in {macro.name for macro in check_macros()}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("model", MODELS)
 def test_what_a_release_proves_of_a_model_is_what_its_macro_says(con: duckdb.DuckDBPyConnection, model: str) -> None:
     con.execute("create table t as select i % 5 as age, 'd' || i % 2 as ill from range(20) as r(i)")

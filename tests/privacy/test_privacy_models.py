@@ -57,6 +57,7 @@ def adult(shared: duckdb.DuckDBPyConnection) -> None:
         sqlanon.create_hierarchy(shared, column, rows=samples.hierarchy_rows("adult")[column])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("method", ["auto", "kaca", "incognito"])
 @pytest.mark.parametrize("asked", ASKED, ids=lambda asked: "+".join(asked))
 def test_every_method_keeps_every_model_and_the_proof_says_what_is_reached(

@@ -39,6 +39,7 @@ def patients(con: Con) -> Con:
     return con
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "copied",
     [

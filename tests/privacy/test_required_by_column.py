@@ -39,6 +39,7 @@ def l_of(con: Any, table: str, column: str) -> float:
     return float(least)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("method", [m.name for m in METHODS.values() if m.is_homogeneous and not m.is_exact])
 def test_every_method_keeps_what_is_required_of_each_column(clinic: Con, method: str) -> None:
     release = sqlanon.anonymize(clinic, "clinic", **ASKED, l=OWN, several="separate", method=method, seed=1)

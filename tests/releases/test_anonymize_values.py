@@ -98,6 +98,7 @@ TYPES = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("type_name", "first", "second", "together"), TYPES)
 def test_every_type_prints_one_value_as_itself_and_measures_no_loss(
     utc: Con, type_name: str, first: str, second: str, together: str | None
@@ -109,6 +110,7 @@ def test_every_type_prints_one_value_as_itself_and_measures_no_loss(
     assert release.metrics()["gcp"] == release.metrics()["modification_rate"] == 0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("type_name", "first", "second", "together"), TYPES)
 def test_every_type_prints_two_values_as_a_range_or_a_star_and_measures_the_whole_loss(
     utc: Con, type_name: str, first: str, second: str, together: str | None
@@ -233,6 +235,7 @@ def test_columns_may_be_called_like_the_steps_of_the_query(con: Con, method: str
     assert rows(con, "select value from anon.utility('pub') where measure = 'gcp'") == [(release.metrics()["gcp"],)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("table", ["source", "tuples", "released", "printed", "nodes", "domain_1", "select", "from"])
 def test_a_table_may_be_called_like_a_step_of_the_query(utc: Con, table: str) -> None:
     utc.execute(f'create or replace table "{table}" as from patients')

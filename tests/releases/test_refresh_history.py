@@ -100,6 +100,7 @@ def test_a_person_who_ages_moves_or_returns_keeps_one_row(con: Con) -> None:
     assert rows(con, "select count(distinct tag) from pub") == [(40,)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -157,6 +157,7 @@ def test_a_dot_inside_a_quoted_name_is_not_another_schema(con: Con) -> None:
     assert rows(con, "select count(*) from outside.pub") == [(16,)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ['a "b" c; drop', "ü", "select", " ", "it's", "x.y", "{k}", "release_1"])
 def test_a_release_may_have_any_name_and_columns_of_any_name(databases: Databases, kind: str, name: str) -> None:

@@ -196,6 +196,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_source_that_changed_under_a_stored_policy_is_a_clear_error_and_the_release_stays(change: str) -> None:
     error, sentence = CHANGES[change]

@@ -99,6 +99,7 @@ def test_snapped_cells_of_large_numbers_are_those_of_their_span(con: Con) -> Non
     assert large == pytest.approx(small)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("ranges", ["auto", "snapped"])
 @pytest.mark.parametrize(
     ("values", "small"),

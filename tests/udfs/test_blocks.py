@@ -78,6 +78,7 @@ def test_blocks_have_k_rows(case, size):
     assert all(problem.counts[part].sum() >= k for part in parts)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.block_size is not None])
 @settings(max_examples=10, deadline=None)
 @given(case=solvable, size=st.integers(3, 12), seed=st.integers(0, 9))

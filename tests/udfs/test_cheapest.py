@@ -56,6 +56,7 @@ def small(rng: np.random.Generator) -> Problem:
     return Problem(ranks, rng.integers(1, 4, len(ranks)), (ages, tree, tree), np.array([1.0, 0.5, 1.0]))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(12))
 def test_the_first_group_is_the_cheapest_box_and_each_next_one_of_what_is_left(seed, monkeypatch):
     monkeypatch.setattr(cheapest, "SAME", 0.0)

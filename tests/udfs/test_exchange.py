@@ -80,6 +80,7 @@ def test_strata_keep_every_model(asked):
     assert groups.group.max() > 0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("asked", ASKED, ids=lambda asked: next(iter(asked)))
 @pytest.mark.parametrize(("rows", "k"), [(60, 2), (120, 4)] if IS_WHOLE else [(60, 2)])
 def test_auto_loses_at_most_as_much_as_any_other_method_under_the_same_model(asked, rows, k):
@@ -184,6 +185,7 @@ def asked_of_a_large_one() -> dict[str, Problem]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", asked_of_a_large_one())
 def test_auto_searches_under_every_model(name, searching):
     problem = asked_of_a_large_one()[name]
