@@ -106,6 +106,7 @@ def test_small_cell_runs_and_replaces_its_section_only(
     assert "Error" not in written, "a cell failed"
 
 
+@pytest.mark.nightly
 def test_two_tabs_play_on_a_small_table() -> None:
     printed = run("studio", "--rows", "500", "--rounds", "2")
     assert "| release |" in printed

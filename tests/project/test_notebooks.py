@@ -64,6 +64,7 @@ def test_there_are_two_notebooks() -> None:
 
 
 @needs_jupyter
+@pytest.mark.sweep
 @each
 def test_notebook_runs_without_a_warning_and_its_attacks_end_as_stored(path: Path, tmp_path: Path) -> None:
     ran, before = code_cells(run(path, tmp_path)), code_cells(stored(path))

@@ -95,6 +95,7 @@ def test_the_runs_of_the_curve_warn_nobody(con: sqlanon.Connection, caplog: pyte
     assert not caplog.records
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "asked",
     [

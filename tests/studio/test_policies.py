@@ -78,6 +78,7 @@ def labels(table: Any) -> Counter[tuple[Any, ...]]:
     return Counter(row[:-1] for row in table)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["file", "database"])
 def test_the_same_release_from_page_sql_python_and_toml(
     opened: Callable[..., Client], people: Path, tmp_path: Path, kind: str

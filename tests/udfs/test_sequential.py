@@ -197,7 +197,7 @@ def test_clusters_of_several_blocks_are_those_of_the_literal_version(cost):
     problem = Problem(
         rows, rng.integers(1, 5, size=len(rows)), attributes, np.ones(2), rng.integers(2, size=(len(rows), 1))
     )
-    options = {"first_share": 1.0, "omega": 1.5, "passes": 3, "start": "paper", "ending": "better"}
+    options = {"first_share": 1.0, "omega": 1.5, "passes": 2, "start": "paper", "ending": "better"}
     assert problem.rows // 2 > 2 * BLOCK
     expected = literal_sequential(problem, 2, np.random.default_rng(0), Measure(problem, cost, 0.3), **options)
     assert as_dicts(run(problem, 2, cost=cost, **options))[0] == [dict(Counter(held)) for held in expected]
