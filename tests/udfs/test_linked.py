@@ -17,7 +17,7 @@ from sqlanon.udfs.linked import cluster as linked
 from sqlanon.udfs.linked.profiles import Desk, Histories, Losses, aligned, profile
 from sqlanon.udfs.models import promise
 from sqlanon.udfs.problem import LEFT_OUT, Groups, Numbers, Problem, Tree
-from sqlanon.udfs.space.machine import compiled
+from sqlanon.udfs.space.machine import loop
 
 NODES = [(0, 5, 2), (0, 2, 1), (3, 5, 1), *((leaf, leaf, 0) for leaf in range(6))]
 TREE = Tree(*(np.array(column) for column in zip(*NODES, strict=True)))
@@ -123,7 +123,7 @@ def literal_cost(problem: Problem, first: list[int], second: list[int], price: f
     return best
 
 
-@compiled
+@loop
 def cost_of_the_second(losses, people, who, lo, hi, loss, desk):  # type: ignore[no-untyped-def]
     """What a second person costs a group of the first."""
     _, boxes = profile(losses, people, who, 1, lo, hi, loss, desk)

@@ -12,7 +12,7 @@ import numpy as np
 from sqlanon.udfs.after.draft import close, commit, copied, give, joined, loosen, take
 from sqlanon.udfs.after.shelves import shelve
 from sqlanon.udfs.space.bare import bare
-from sqlanon.udfs.space.machine import compiled, inner, uniform
+from sqlanon.udfs.space.machine import inner, loop, uniform
 
 SLOTS = 256
 """Groups that one move touches, at most."""
@@ -353,15 +353,13 @@ def _kept(draft):
     return total
 
 
-@compiled
+@loop
 def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat, noise, breadth, random):
     """So many moves: accepted if they gain, or lose no more than an exponential draw of that mean.
 
     What all of them lost together, below 0 if they gained.
     """
-    grid, prices, clusters, owners = bare(grid), bare(prices), bare(clusters), bare(owners)
-    boxes, shelves, draft, random = bare(boxes), bare(shelves), bare(draft), bare(random)
-    changed = 0.0
+    prices, random, changed = bare(prices), bare(random), 0.0
     for _ in range(count):
         draft.numbers[2] += 1
         draft.numbers[3] += STEP
@@ -394,10 +392,9 @@ def anneal(grid, k, prices, clusters, owners, boxes, shelves, draft, count, heat
     return changed
 
 
-@compiled
+@loop
 def close_all(grid, groups, shelves, count):
     """Find the boxes of the first groups, and their losses, and put them onto their shelves."""
-    grid, groups, shelves = bare(grid), bare(groups), bare(shelves)
     for g in range(count):
         close(grid, groups, g)
         shelve(shelves, groups, g)

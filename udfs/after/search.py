@@ -33,6 +33,7 @@ from sqlanon.udfs.method import THOUSANDTHS, Progress
 from sqlanon.udfs.problem import SUPPRESSED, Groups, Ints, Problem
 from sqlanon.udfs.space import costs
 from sqlanon.udfs.space.grid import grid_of
+from sqlanon.udfs.space.records import Recorded
 
 NEAR = 0.25
 """Boxes that lack so much of being tight, in mean prices, are opened; at 0, those by which the prices were found."""
@@ -108,6 +109,8 @@ class State:
         count = int(self.draft.used[1])
         self.shelves = shelves_of(self.grid, k, before, count, len(self.clusters.length))
         moves.close_all(self.grid, self.clusters, self.shelves, count)
+        seen = (self.clusters, self.owners, self.boxes, self.shelves, self.draft)
+        self.records = Recorded(self.grid), tuple(map(Recorded, seen))
 
     @property
     def loss(self) -> float:
@@ -129,8 +132,8 @@ class State:
         """Some moves at this heat."""
         heat *= self.unit * np.sqrt(self.k / 10)
         random = rng.integers(1 << 63, size=1, dtype=np.uint64)
-        state = (self.prices, self.clusters, self.owners, self.boxes, self.shelves, self.draft)
-        moves.anneal(self.grid, self.k, *state, CHUNK, heat, NOISE, BREADTH, random)
+        grid, state = self.records
+        moves.anneal(grid, self.k, self.prices, *state, CHUNK, heat, NOISE, BREADTH, random)
 
     def groups(self, before: Groups, is_kept: Ints) -> Groups:
         """The clustering, with the rows that were suppressed before."""

@@ -6,18 +6,18 @@ from __future__ import annotations
 import numpy as np
 
 from sqlanon.udfs.space.bare import bare
-from sqlanon.udfs.space.machine import compiled, inner
+from sqlanon.udfs.space.machine import inner, loop
 
 
-@compiled
+@loop
 def climb(k, counts, prices, listing, steps, due):
     """Raise all prices by each step, then project them onto all listed boxes that break, in the metric Σ rows · price².
 
     The boxes come forwards and backwards in turn. A box is looked at when it is due: no sooner than all raises since it
     was last looked at can have broken it. Its members are put in order then, the dearest first, which they mostly are.
     """
-    boxes, turns, tuples = len(listing.loss), len(steps), len(prices)
-    counts, prices, listing, steps, due = bare(counts), bare(prices), bare(listing), bare(steps), bare(due)
+    boxes, turns, tuples = len(due), len(steps), len(prices)
+    counts, prices, steps, due = bare(counts), bare(prices), bare(steps), bare(due)
     raised, work, member = 0.0, 0, listing.member
     for turn in range(turns):
         for t in range(tuples):
@@ -91,14 +91,14 @@ def _on_lines(grid, first, last, whole):
     return lines
 
 
-@compiled
+@loop
 def nearest(grid, k, some, prices):
     """What covering each of some tuples and its (k - 1)-th nearest other row loses, on exact lines and trees.
 
     `some` are indices; their prices are written. O(E d) for each, and less where most are far.
     """
     attributes, size = grid.ranks.shape
-    grid, prices = bare(grid), bare(prices)
+    prices = bare(prices)
     first, last, whole = np.empty((size, attributes)), np.empty((size, attributes)), np.empty(attributes)
     lines = _on_lines(grid, first, last, whole)
     top = np.empty(k + 1)

@@ -23,7 +23,7 @@ from sqlanon.udfs.evaluate.dearest import TINY, dearest, is_broken, lower, put, 
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.bare import bare, beginning
 from sqlanon.udfs.space.grid import Grid, Small
-from sqlanon.udfs.space.machine import compiled, inner
+from sqlanon.udfs.space.machine import inner, loop
 
 DIGIT = 256
 """Ranks are sorted by digits of this base,"""
@@ -307,7 +307,7 @@ def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shor
     return work
 
 
-@compiled
+@loop
 def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hopeless):
     """Go on with a walk until it ends, its quota of work is used up or its listing full; how much work was done.
 
@@ -316,8 +316,7 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
     If it is a listing, boxes that are broken or would be at `slack` less loss are written down. Otherwise the prices
     in broken ones are lowered: as prices only fall, no box that was looked at breaks again, and at the end none is.
     """
-    grid, prices, stack, top, listing = bare(grid), bare(prices), bare(stack), bare(top), bare(listing)
-    last, work = len(grid.ranks) - 1, 0
+    prices, last, work = bare(prices), len(grid.ranks) - 1, 0
     while stack.depth[0] >= -1 and work < quota and listing.count[2] == 0:
         j = stack.depth[0]
         if j < 0:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sqlanon.udfs.problem import Bools, Floats, Ints, Problem, Tree
 from sqlanon.udfs.space.bare import bare
-from sqlanon.udfs.space.machine import compiled, inner, uniform
+from sqlanon.udfs.space.machine import inner, loop, uniform
 
 
 class Losses(NamedTuple):
@@ -229,20 +229,19 @@ def better(losses, people, who, number, lo, hi, loss, desk):
     return total, boxes
 
 
-@compiled
+@loop
 def build(losses, people, who, number, lo, hi, loss, desk):
     """The same for the arrays of Python."""
-    return better(bare(losses), bare(people), bare(who), number, bare(lo), bare(hi), bare(loss), bare(desk))
+    return better(losses, people, bare(who), number, bare(lo), bare(hi), bare(loss), desk)
 
 
-@compiled
+@loop
 def rows_in_boxes(losses, people, who, number, lo, hi, loss, found, desk):
     """Which row goes where: found[i, b] is the number of the row, among those of who[i], in box b of the final profile.
 
     Returns how many boxes there are.
     """
-    losses, people, who, desk = bare(losses), bare(people), bare(who), bare(desk)
-    lo, hi, loss, found = bare(lo), bare(hi), bare(loss), bare(found)
+    who, lo, hi, loss, found = bare(who), bare(lo), bare(hi), bare(loss), bare(found)
     boxes = 0
     for i in range(number):
         before = boxes

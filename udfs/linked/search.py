@@ -16,7 +16,7 @@ import numpy as np
 from sqlanon.udfs.linked.profiles import aligned, better, copy_boxes, put
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.bare import bare
-from sqlanon.udfs.space.machine import compiled, inner, uniform
+from sqlanon.udfs.space.machine import inner, loop, uniform
 
 COMPARED = 2_000
 """People who are compared with a group before the cheapest joins it."""
@@ -93,11 +93,11 @@ def rebuild(losses, people, state, g, desk):
     )
 
 
-@compiled
+@loop
 def greedy(losses, people, state, k, free, left, groups, wanted, desk):
     """Make more groups until there are `wanted`, of the people free[:left], those with most rows last: how many are
     left."""
-    losses, people, state, free, desk = bare(losses), bare(people), bare(state), bare(free), bare(desk)
+    free = bare(free)
     while groups < wanted and left >= k:
         left -= 1
         state.size[groups], state.boxes[groups], state.cost[groups] = 0, 0, 0.0
@@ -123,10 +123,10 @@ def greedy(losses, people, state, k, free, left, groups, wanted, desk):
     return left
 
 
-@compiled
+@loop
 def scatter(losses, people, state, free, left, desk):
     """The people who are left join the groups where they cost least."""
-    losses, people, state, free, desk = bare(losses), bare(people), bare(state), bare(free), bare(desk)
+    free = bare(free)
     for i in range(left):
         best, chosen = np.inf, -1
         for g in range(len(state.who)):
@@ -342,12 +342,10 @@ def open_group(losses, people, state, new, k, person, limit, some, pool, desk):
     return change
 
 
-@compiled
+@loop
 def anneal(losses, people, state, new, k, steps, warmth, some, pool, desk):
     """Some steps of the search, at one temperature: what they change."""
-    losses, people, state, new = bare(losses), bare(people), bare(state), bare(new)
-    some, pool, desk = bare(some), bare(pool), bare(desk)
-    total = 0.0
+    some, pool, total = bare(some), bare(pool), 0.0
     for _ in range(steps):
         limit = -warmth * np.log(1e-12 + uniform(desk.random))
         person = int(uniform(desk.random) * people.total)

@@ -34,7 +34,8 @@ from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.costs import Rate
 from sqlanon.udfs.space.grid import Small
 from sqlanon.udfs.space.levels import class_losses, fitting_lattice
-from sqlanon.udfs.space.machine import compiled, inner
+from sqlanon.udfs.space.machine import inner, loop
+from sqlanon.udfs.space.records import Recorded
 
 MOST = 5_000
 """Combinations of levels that are looked at: of more, most looks find nothing."""
@@ -101,10 +102,10 @@ def _leave(table, made):
     numbers[LEFT] = stay
 
 
-@compiled
+@loop
 def _look(table, start, k, limit):
     """Let all ranges of k rows leave whose boxes, at these levels, lose no more than the limit; the least of others."""
-    width, table, start = len(start), bare(table), bare(start)
+    width, start = len(start), bare(start)
     ranks, counts, value, key, after = table.ranks, table.counts, table.value, table.key, table.after
     group, left, classes, numbers = table.group, table.left, table.classes, table.numbers
     numbers[LOOKS] += 1
@@ -222,6 +223,7 @@ def _walk(table: Table, k: int, losses: list[Floats], progress: Progress) -> Non
     least = np.zeros(len(levels))
     for j, loss in enumerate(losses):
         least += loss[:, np.unique(table.ranks[j :: len(losses)])].min(axis=1)[levels[:, j]]
+    record = Recorded(table)
     queue = list(zip(least.tolist(), range(len(levels)), strict=True))
     heapq.heapify(queue)
     looked = 0
@@ -231,7 +233,7 @@ def _walk(table: Table, k: int, losses: list[Floats], progress: Progress) -> Non
         loss, which = heapq.heappop(queue)
         looked += int(table.numbers[LEFT])
         more = SAME * 4 ** (looked // (PATIENCE * size))
-        least_left = _look(table, start[which], k, loss * (1 + more) + TINY)
+        least_left = _look(record, start[which], k, loss * (1 + more) + TINY)
         if np.isfinite(least_left):
             heapq.heappush(queue, (least_left, which))
     progress(size, size)

@@ -21,7 +21,7 @@ from sqlanon.udfs.loops.charged import LINE, TABLE, TREE, above, line_more, logs
 from sqlanon.udfs.models import SLACK
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.bare import bare
-from sqlanon.udfs.space.machine import compiled, inner
+from sqlanon.udfs.space.machine import inner, loop
 
 EPSILON = 1e-12
 EXACT = 4096.0
@@ -220,11 +220,11 @@ def settle(axes, rows, state, c):
             state.least[v, c] += saved[v]
 
 
-@compiled
+@loop
 def gather(axes, rows, state, order, first, stop):
     """Put rows into the clusters that `state.place` names, from the first of them on."""
     rest = len(order)
-    axes, rows, state, order = bare(axes), bare(rows), bare(state), bare(order)
+    order = bare(order)
     for i in range(rest):
         row = order[i]
         put(axes, rows, state, row, state.place[row])
@@ -353,14 +353,14 @@ def arrival(axes, rows, state, t, c):
     return change
 
 
-@compiled
+@loop
 def sweep(axes, rows, state, line, end, floor, begin, stop):
     """Steps 4 to 13 of Algorithm 2 for the rows line[begin:stop]: how many moved, and where the next one is.
 
     A cluster of `floor` rows or fewer keeps them. A row that stays ends its run: up to `end` are copies of it, which
     would find the same.
     """
-    axes, rows, state, line, end = bare(axes), bare(rows), bare(state), bare(line), bare(end)
+    line, end = bare(line), bare(end)
     moved, step = 0, begin
     while step < stop:
         row = line[step]
@@ -388,11 +388,10 @@ def sweep(axes, rows, state, line, end, floor, begin, stop):
     return moved, step
 
 
-@compiled
+@loop
 def apart(axes, rows, state, one, added):
     """What uniting a cluster with each other one adds to the charge."""
-    axes, state, added = bare(axes), bare(state), bare(added)
-    values, level = state.level.shape[1], state.spare
+    added, values, level = bare(added), state.level.shape[1], state.spare
     kind, begin, weight, unit = axes.kind, axes.begin, axes.weight, axes.unit
     rate, first, last, parent = axes.rate, axes.first, axes.last, axes.parent
     seen, total, logs, whole = axes.seen, axes.total, axes.logs, axes.whole

@@ -1,9 +1,8 @@
 """Arrays as compiled loops get them: bare pointers, and sheets for those of two or three dimensions.
 
 An array is ten words for numba, with a count of who refers to it, and every place is looked at whether it counts from
-the end. A tuple of twenty such arrays is passed from function to function as two hundred words, which takes most of the
-time that the loops need to compile. Bare, an array is one word and a sheet is three. Whoever calls a loop keeps the
-arrays alive.
+the end. Bare, it is one word and a sheet is three, which compiles sooner. Whoever calls a loop keeps the arrays alive.
+Named tuples of arrays are records (records.py).
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,attr-defined"
 
@@ -31,7 +30,7 @@ class Sheet(types.Type):
 
     def part(self, places: int) -> Any:
         """The type of what this number of places leads to."""
-        return self.dtype if places == self.ndim else _bared(self.dtype, self.ndim - places)
+        return self.dtype if places == self.ndim else bared(self.dtype, self.ndim - places)
 
 
 @register_default(Sheet)
@@ -40,19 +39,10 @@ class _SheetModel(models.StructModel):
         super().__init__(manager, kind, [("data", types.CPointer(kind.dtype)), ("shape", kind.sizes)])
 
 
-def _bared(dtype: Any, ndim: int) -> Any:
+def bared(dtype: Any, ndim: int) -> Any:
+    """The type of an array without what loops do not need."""
+    dtype = types.uint8 if dtype == types.boolean else dtype
     return types.CPointer(dtype) if ndim == 1 else Sheet(dtype, ndim)
-
-
-def _stripped(kind: Any) -> Any:
-    """The type of what is bare."""
-    if isinstance(kind, types.BaseNamedTuple):
-        return types.NamedTuple([_stripped(each) for each in kind.types], kind.instance_class)
-    if isinstance(kind, types.Array):
-        if kind.layout != "C":
-            raise TypingError(f"an array of the layout {kind.layout}, which a pointer does not tell")
-        return _bared(types.uint8 if kind.dtype == types.boolean else kind.dtype, kind.ndim)
-    return kind
 
 
 def _intrinsic(function: Any) -> Any:
@@ -62,25 +52,17 @@ def _intrinsic(function: Any) -> Any:
 
 @_intrinsic
 def bare(_context, given):
-    """An array in the order of C, or a named tuple of such arrays, numbers and named tuples, without what loops do not
-    need."""
-
-    def strip(context, builder, kind, value):
-        if isinstance(kind, types.BaseNamedTuple):
-            parts = [
-                strip(context, builder, each, builder.extract_value(value, i)) for i, each in enumerate(kind.types)
-            ]
-            return context.make_tuple(builder, _stripped(kind), parts)
-        if not isinstance(kind, types.Array):
-            return value
-        array, made = context.make_array(kind)(context, builder, value), _stripped(kind)
-        data = builder.bitcast(array.data, context.get_value_type(types.CPointer(made.dtype)))
-        return data if kind.ndim == 1 else _sheet(context, builder, made, data, array.shape)
+    """An array in the order of C, without what loops do not need."""
+    if given.layout != "C":
+        raise TypingError(f"an array of the layout {given.layout}, which a pointer does not tell")
+    made = bared(given.dtype, given.ndim)
 
     def generate(context, builder, asked, given):
-        return strip(context, builder, asked.args[0], given[0])
+        array = context.make_array(asked.args[0])(context, builder, given[0])
+        data = builder.bitcast(array.data, context.get_value_type(types.CPointer(made.dtype)))
+        return data if asked.args[0].ndim == 1 else _sheet(context, builder, made, data, array.shape)
 
-    return _stripped(given)(given), generate
+    return made(given), generate
 
 
 @_intrinsic

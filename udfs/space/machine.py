@@ -16,6 +16,9 @@ import numba
 import numpy as np
 from llvmlite.binding import add_symbol  # type: ignore[import-untyped]
 
+from sqlanon.udfs.space.lean import Part, Whole
+from sqlanon.udfs.space.records import Recorded
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -27,11 +30,27 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return numba.njit(nogil=True, error_model="numpy")(function)
 
 
+def loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a loop over bare arrays, which sees named tuples as records (records.py). Who calls it often makes
+    records of them once."""
+    asked = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", "pipeline_class": Whole}
+    try:
+        made = numba.njit(cache=True, **asked)(function)
+    except RuntimeError:  # there is no folder to keep it in
+        made = numba.njit(**asked)(function)
+
+    @wraps(function)
+    def call(*given: Any) -> Any:
+        return made(*(Recorded(each) if isinstance(each, tuple) else each for each in given))
+
+    return call
+
+
 def inner(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function in machine code for compiled functions alone, whose code then contains it. Without the code by which
     Python would call it, it is compiled in a fraction of the time."""
     made: Callable[..., Any] = numba.njit(
-        nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy"
+        nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy", pipeline_class=Part
     )(function)  # type: ignore[call-overload]
     return made
 
@@ -72,9 +91,9 @@ def _signature(result: str, given: tuple[str, ...]) -> Any:
 
 def _kept(asked: Any, function: Callable[..., Any]) -> Any:
     try:
-        return numba.cfunc(asked, cache=True, error_model="numpy")(function)
+        return numba.cfunc(asked, cache=True, error_model="numpy", pipeline_class=Whole)(function)
     except RuntimeError:  # there is no folder to keep it in
-        return numba.cfunc(asked, error_model="numpy")(function)
+        return numba.cfunc(asked, error_model="numpy", pipeline_class=Whole)(function)
 
 
 @inner
