@@ -124,3 +124,17 @@ def test_what_a_record_does_not_have_is_refused() -> None:
 
     with pytest.raises(numba.core.errors.TypingError, match="nothing"):
         missing(Inner(np.zeros(2), np.zeros((1, 1))))
+
+
+def test_with_another_numba_loops_compile_in_its_own_way(tmp_path: Path) -> None:
+    script = """
+import numba
+numba.version_info = numba.version_info._replace(short=(99, 0))
+import test_bare
+from sqlanon.udfs.space import machine
+test_bare.test_loops_see_and_change_what_is_there()
+print(machine.LOOPS, machine.PARTS)
+"""
+    asked = {"cwd": Path(__file__).parent, "env": os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, **asked)
+    assert done.stdout == "{} {}\n"

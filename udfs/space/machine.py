@@ -16,10 +16,25 @@ import numba
 import numpy as np
 from llvmlite.binding import add_symbol  # type: ignore[import-untyped]
 
-from sqlanon.udfs.space.lean import Part, Whole
 from sqlanon.udfs.space.records import Recorded
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+KNOWN = (0, 65), (0, 68)
+"""The first and last version of numba whose insides lean.py was tried with."""
+
+
+def _ways() -> tuple[dict[str, Any], dict[str, Any]]:
+    """How numba is asked for loops and for their parts: by lean.py, or in its own way, which takes twice as long and
+    leads to the same groups, where lean.py may not fit."""
+    first, last = KNOWN
+    if not first <= numba.version_info.short <= last:
+        return {}, {}
+    from sqlanon.udfs.space.lean import Part, Whole
+
+    return {"pipeline_class": Whole}, {"pipeline_class": Part}
+
+
+LOOPS, PARTS = _ways()
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,7 +48,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def loop(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a loop over bare arrays, which sees named tuples as records (records.py). Who calls it often makes
     records of them once."""
-    asked = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", "pipeline_class": Whole}
+    asked = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", **LOOPS}
     try:
         made = numba.njit(cache=True, **asked)(function)
     except RuntimeError:  # there is no folder to keep it in
@@ -50,7 +65,7 @@ def inner(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function in machine code for compiled functions alone, whose code then contains it. Without the code by which
     Python would call it, it is compiled in a fraction of the time."""
     made: Callable[..., Any] = numba.njit(
-        nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy", pipeline_class=Part
+        nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy", **PARTS
     )(function)  # type: ignore[call-overload]
     return made
 
@@ -91,9 +106,9 @@ def _signature(result: str, given: tuple[str, ...]) -> Any:
 
 def _kept(asked: Any, function: Callable[..., Any]) -> Any:
     try:
-        return numba.cfunc(asked, cache=True, error_model="numpy", pipeline_class=Whole)(function)
+        return numba.cfunc(asked, cache=True, error_model="numpy", **LOOPS)(function)
     except RuntimeError:  # there is no folder to keep it in
-        return numba.cfunc(asked, error_model="numpy", pipeline_class=Whole)(function)
+        return numba.cfunc(asked, error_model="numpy", **LOOPS)(function)
 
 
 @inner
