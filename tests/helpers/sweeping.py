@@ -17,7 +17,7 @@ def examples(whole: int) -> int:
 
 
 def drawn(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The tests with about a third of the cases of those marked as sweeps, at least one, which their names draw: so what
+    """The tests with about a third of the cases of those marked as sweeps, at least one. Their names draw them: what
     several go through, such as all methods, is there with one or the other."""
     found: list[pytest.Item] = []
     for _, each in groupby(items, lambda item: item.nodeid.partition("[")[0]):
