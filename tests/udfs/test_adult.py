@@ -31,12 +31,14 @@ every_reference = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sweep
 @every_reference
 def test_kaca_with_age_as_a_tree_loses_what_the_literal_version_loses(table, k, beta, reference):
     groups = kaca.cluster(with_age_as_tree(table), k, np.random.default_rng(0), quiet, beta=beta)
     assert gcp(table, groups) == pytest.approx(reference, rel=0.05)
 
 
+@pytest.mark.sweep
 @every_reference
 def test_kaca_with_age_as_numbers_loses_a_tenth_less_than_that(table, k, beta, reference):
     groups = kaca.cluster(table, k, np.random.default_rng(0), quiet, beta=beta)

@@ -82,6 +82,7 @@ def test_the_rate_of_two_nodes_is_that_of_their_common_range(cost, rng):
         assert nodes.joint(one, one).tolist() == expected[one:].tolist()
 
 
+@pytest.mark.sweep
 @needs_data
 @pytest.mark.parametrize(("k", "sequential"), [(10, 0.0361), (50, 0.0991)])
 def test_adult_loses_almost_what_sequential_clustering_does(k, sequential):

@@ -189,6 +189,7 @@ def test_the_core_does_what_the_literal_version_does(cost, problem, k, seed, sha
     assert groups.report["loss"] == pytest.approx(measure.loss(expected), abs=1e-9)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cost", ["ncp", "pmi"])
 def test_clusters_of_several_blocks_are_those_of_the_literal_version(cost):
     rng = np.random.default_rng(7)

@@ -221,6 +221,7 @@ def test_adult_loses_no_more_than_a_tenth_above_the_literal_version():
     assert groups.report["is_settled"]
 
 
+@pytest.mark.sweep
 @needs_data
 @pytest.mark.parametrize("seed", [0, 1])
 def test_on_adult_the_core_does_what_whole_matrices_of_distances_do(seed):
