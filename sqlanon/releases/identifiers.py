@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlanon.engine.session import Session, run
 from sqlanon.errors import PolicyError, option_name
+from sqlanon.families import TEXT, known_family
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.identifiers import suggests
 from sqlanon.policy.policy import Policy
@@ -39,7 +40,7 @@ def looks(con: Session, table: Source, asked: Iterable[str] | None = None) -> di
     columns = [
         column
         for column in (table.columns if asked is None else asked)
-        if (kind := table.types[column]) in LONG or kind == "VARCHAR" or kind.startswith("ENUM(")
+        if table.types[column] in LONG or known_family(table.types[column]) is TEXT
     ]
     if not columns:
         return {}

@@ -66,6 +66,25 @@ def test_a_text_column_released_as_stars_is_told_with_what_mends_it(
     assert "31.12.2024" in said["born"]
 
 
+def test_an_enum_released_as_stars_is_told_and_drafted_like_text(people: Con, caplog: pytest.LogCaptureFixture) -> None:
+    """It is what a categorical column of pandas becomes."""
+    people.execute("create type zips as enum (select distinct zip from people)")
+    people.execute("alter table people alter zip type zips")
+    sqlanon.anonymize(people, "people", ["zip"], 5, method="mondrian")
+    assert "Column 'zip' is text without a hierarchy, and 200 of 200 rows have * there" in caplog.text
+    drafted = sqlanon.anonymize(people, "people", ["zip"], 5, method="mondrian", suggest=True)
+    assert (drafted.metrics()["gcp"] or 0) < 1
+
+
+def test_a_query_of_anon_anonymize_says_which_text_it_can_only_release_as_stars(
+    people: Con, caplog: pytest.LogCaptureFixture
+) -> None:
+    people.execute("from anon.anonymize('people', quasi := ['age', 'zip', 'job'], k := 5, method := 'mondrian')")
+    (said,) = {record.getMessage() for record in caplog.records}
+    assert "Column 'zip' is text without a hierarchy, and 200 of 200 rows have * there" in said
+    assert said.endswith("Draft a hierarchy: FROM anon.suggest_hierarchy('people.zip')")
+
+
 def test_nothing_is_said_where_the_text_has_a_hierarchy(people: Con, caplog: pytest.LogCaptureFixture) -> None:
     sqlanon.create_hierarchy(people, "zip", prefix=True)
     sqlanon.anonymize(people, "people", ["age", "zip"], 5, method="mondrian")
