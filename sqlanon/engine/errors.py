@@ -65,6 +65,11 @@ def translated(problem: BaseException) -> BaseException | None:
     if isinstance(problem, duckdb.IOException):
         return _storage(sentence(problem))
     if isinstance(problem, duckdb.NotImplementedException):
+        if unknown := re.search(r"Data type '([^']+)' not recognized", str(problem)):
+            return DataError(
+                f"A column of the frame has type {unknown[1]}, which DuckDB does not know: convert it, such as with "
+                "astype(str)"
+            )
         return DataError(f"DuckDB cannot do that{_cast(problem)}: cast the column in the source query")
     if isinstance(problem, duckdb.ConnectionException):
         return CatalogError("The connection is closed: open the database again")

@@ -9,8 +9,8 @@ from reading import Con, rows
 
 import sqlanon
 from sqlanon.cli.main import main
-from sqlanon.errors import HierarchyError
-from sqlanon.hierarchies.suggest import looks_like
+from sqlanon.errors import CatalogError, HierarchyError
+from sqlanon.hierarchies.suggest import looks_like, suggest
 
 PEOPLE = """
 create table people as select
@@ -38,6 +38,10 @@ def people(con: Con) -> Con:
         (["E11.9", "I10.0", "J45.1"], "codes"),
         (["72,3", "81,0", "64"], "numbers with a decimal comma"),
         (["1.5", "20", "300"], "numbers"),
+        (["52,123.45", "1,000", "77.20"], "numbers with commas between thousands"),
+        (["€12.50", "€3.00", "€120"], "numbers with a unit"),
+        (["12,5 kg", "80 kg", "7 kg"], "numbers with a unit"),
+        (["12 kg", "80 m", "7 kg"], "categories"),
         (["31.12.2024", "2024-01-05", "01.02.1999"], "dates"),
         (["red", "green", "blue"], "categories"),
         (
@@ -101,6 +105,19 @@ def test_codes_become_prefixes_and_numbers_intervals_with_round_ends(people: Con
     assert weights.rows[0][1].startswith("[50-")
 
 
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (["1,050.00", "2,010.50", "9,000"], ["[1000-2000)", "[2000-9000)", "[9000-10000)"]),
+        (["€10.50", "€20.25", "€90"], ["[10-20)", "[20-90)", "[90-100)"]),
+        (["10,5 kg", "20,25 kg", "90 kg"], ["[10-20)", "[20-90)", "[90-100)"]),
+    ],
+)
+def test_amounts_as_people_write_them_become_intervals(values: list[str], labels: list[str]) -> None:
+    drafted = suggest("amount", dict.fromkeys(values, 1))
+    assert [(row[0], row[1]) for row in drafted.rows] == list(zip(values, labels, strict=True))
+
+
 def test_mixed_dates_become_months_years_and_decades(people: Con) -> None:
     drafted = {row[0]: row[1:] for row in sqlanon.suggest_hierarchy(people, "people.born").rows}
     assert drafted["01.01.1950"] == ("1950-01", "1950", "1950s", "*")
@@ -158,7 +175,7 @@ def test_the_command_line_drafts_writes_and_uses(
 
 def test_a_label_with_two_meanings_is_warned_about(con: Con, caplog: pytest.LogCaptureFixture) -> None:
     sqlanon.create_hierarchy(con, "doubtful", rows=[("a", "a", "*"), ("b", "a", "*"), ("c", "d", "*")])
-    assert "'a' each stand for several sets of values" in caplog.text
+    assert "'a' stands for several sets of values" in caplog.text
     caplog.clear()
     sqlanon.create_hierarchy(con, "ragged", rows=[("x", "g", "h", "*"), ("y", "h", "*")])
     assert "'h'" in caplog.text
@@ -182,3 +199,9 @@ def test_no_groups_are_drafted_for_what_looks_like_an_identifier(con: Con, value
     con.execute(f"create table people as select {value} as token, range % 3 as ward from range(60)")
     with pytest.raises(HierarchyError, match=r"Column 'token' looks like an identifier .* Leave it out, or count"):
         sqlanon.suggest_hierarchy(con, "people.token")
+
+
+def test_a_file_without_a_column_is_asked_for_one(people: Con, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age,zip\n")
+    with pytest.raises(CatalogError, match=r"Which column of '.*people\.csv'\? Write '.*people\.csv\.COLUMN'"):
+        sqlanon.suggest_hierarchy(people, str(tmp_path / "people.csv"))

@@ -19,9 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_key_file(parser)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> int:
     with asked_database(arguments) as con:
         if sys.stdin.isatty():
             database = arguments.db or "in memory"
             print(GREETING.format(version=sqlanon.__version__, duckdb=duckdb.__version__, database=database))
-        shell(con, Path.home() / ".sqlanon_history")
+        succeeded = shell(con, Path.home() / ".sqlanon_history")
+    return 0 if succeeded or sys.stdin.isatty() else 2
