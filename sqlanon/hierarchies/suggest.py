@@ -24,6 +24,8 @@ Path_ = tuple[str, ...]
 SHARE = 0.95
 """The share of values that must look alike."""
 MOST_CATEGORIES = 500
+RARE = 3
+"""A value of fewer rows is in no label of a drafted group: it may be a name that was typed into the wrong column."""
 LONG = 40
 """Text of this many characters on average is free text."""
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
@@ -306,6 +308,7 @@ def _groups(counts: Mapping[str, int], likeness: Callable[[str, str], float] | N
         ((value,), rows) for value, rows in sorted(counts.items(), key=lambda item: (item[1], item[0]))
     ]
     paths: dict[str, list[str]] = {value: [value] for value in counts}
+    named: dict[str, tuple[str, ...]] = {}
     while len(groups) > 3:
         target = max(2, (len(groups) + 1) // 2)
         while len(groups) > target:
@@ -315,8 +318,9 @@ def _groups(counts: Mapping[str, int], likeness: Callable[[str, str], float] | N
             groups.append((tuple(sorted((*joined, *rarest[0]), key=lambda v: (-counts[v], v))), rows + rarest[1]))
             groups.sort(key=lambda group: (group[1], group[0]))
         for members, _ in groups:
+            label = _group_label(members, counts, named)
             for value in members:
-                paths[value].append(_group_label(members))
+                paths[value].append(label)
     return tuple((*path, "*") for path in paths.values())
 
 
@@ -327,8 +331,15 @@ def _alike(one: Sequence[str], other: Sequence[str], likeness: Callable[[str, st
     return sum(likeness(a, b) for a, b in pairs) / len(pairs)
 
 
-def _group_label(members: Sequence[str]) -> str:
+def _group_label(members: tuple[str, ...], counts: Mapping[str, int], named: dict[str, tuple[str, ...]]) -> str:
+    """A label that only these values have: some of them, but none that is one or two people's, as it is released with
+    everybody in the group. `named` are the labels that were given."""
     if len(members) == 1:
         return members[0]
-    shown = " | ".join(members[:4])
-    return shown if len(members) <= 4 else f"{shown} | {len(members) - 4} more"
+    shown = [value for value in members if counts[value] >= RARE][:4]
+    more = len(members) - len(shown)
+    label = " | ".join([*shown, *([f"{more} more"] if more else [])]) if shown else f"{more} rare values"
+    number = 1
+    while named.setdefault(text := label if number == 1 else f"{label} ({number})", members) != members:
+        number += 1
+    return text

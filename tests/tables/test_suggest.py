@@ -140,6 +140,21 @@ def test_every_draft_is_a_hierarchy_that_covers_its_column(people: Con, column: 
     assert set(answered) == set(draft.rows)
 
 
+def test_a_rare_value_is_in_no_label_of_a_drafted_group(con: Con) -> None:
+    """Somebody's own value was released with everybody in the group."""
+    con.execute("create table people as select range % 40 as age, 'town ' || range % 7 as town from range(120)")
+    con.execute(
+        "insert into people values (99, 'Needleville'), (99, 'Needlewick'), (98, 'Needleby'), (98, 'Needleham')"
+    )
+    draft = sqlanon.suggest_hierarchy(con, "people.town")
+    labels = {label for row in draft.rows for label in row[1:] if label != row[0]}
+    assert not any("Needle" in label for label in labels)
+    meant = {label: {row[0] for row in draft.rows if label in row} for label in labels}
+    assert len(set(map(frozenset, meant.values()))) == len(meant)  # each label still has one meaning
+    made = sqlanon.anonymize(con, "people", ["age", "town"], 5, method="mondrian", suggest=True)
+    assert not any("Needle" in str(row) for row in made.relation().fetchall())
+
+
 def test_free_text_is_not_drafted(con: Con) -> None:
     con.execute(
         "create table notes as select 'a long remark about somebody on this day, no ' || range as note from range(9)"
