@@ -94,6 +94,9 @@ def is_said(problem: BaseException) -> bool:
 
 def told(problem: BaseException) -> str:
     """An error of DuckDB's in text that shows no value: its first line if it is about names, otherwise its kind."""
+    if found := re.search(r"Macro \W?(\w+)\W* does not support.*\n.*\n\t\w+(\(.*\))", str(problem)):
+        parameters = ", ".join(re.findall(r"[(,] ?(\w+)(?= :=|[,)])", found[2]))
+        return f"{found[1]} does not take these arguments. It takes: {parameters}"
     if isinstance(problem, ABOUT_NAMES):
         return f"{type(problem).__name__.removesuffix('Exception')} Error: {sentence(problem)}"
     ours = translated(problem)

@@ -82,6 +82,17 @@ def test_a_piped_shell_that_fails_exits_2_and_speaks_sql(
     assert "FROM read_csv(..., encoding = 'latin-1')" in capsys.readouterr().err
 
 
+def test_a_macro_with_a_wrong_argument_says_which_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    """DuckDB proposed to add explicit type casts."""
+    for call, said in (
+        ("risk('p')", "risk does not take these arguments. It takes: t, quasi, population, entity"),
+        ("anonymize('p', kk := 2)", "It takes: source, quasi, k, method,"),
+    ):
+        Path("wrong.sql").write_text(f"from anon.{call}")
+        assert main(["run", "wrong.sql"]) == 2
+        assert said in capsys.readouterr().err
+
+
 def test_a_file_of_a_database_is_asked_for_its_table(capsys: pytest.CaptureFixture[str]) -> None:
     duckdb.connect("people.duckdb").close()
     assert main(["anonymize", "people.duckdb", "--quasi", "age"]) == 2
