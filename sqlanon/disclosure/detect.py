@@ -18,7 +18,7 @@ from sqlanon.catalog.suggestions import amounts
 from sqlanon.engine.frames import catalog_name, registered
 from sqlanon.engine.names import resolve, temporary_of
 from sqlanon.engine.session import Session, run, translate_errors, unwrap
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option_name
 from sqlanon.families import TEXT, WHOLE, TypeFamily, type_family
 from sqlanon.pipeline.source import Source
 from sqlanon.policy import toml
@@ -222,9 +222,9 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
     `hint` is added to the error where there is no such table.
     """
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST:
-        raise PolicyError(f"size is {size!r}; it must be a whole number from 1 to {LARGEST}")
+        raise PolicyError(f"{option_name('size')} is {size!r}; it must be a whole number from 1 to {LARGEST}")
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
-        raise PolicyError(f"share is {share!r}; it must be a number from 0 to less than 1")
+        raise PolicyError(f"{option_name('share')} is {share!r}; it must be a number from 0 to less than 1")
     raw = unwrap(con)
     catalog = Catalog.of(raw)
     with translate_errors(), registered(raw) as named:

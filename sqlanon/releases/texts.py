@@ -105,6 +105,10 @@ def _drafting(column: str, asked: str) -> str:
     is_named = asked != FRAME and query_or_none(asked) is None
     place = f"{asked if is_named else file_of(asked) or 'TABLE'}.{column}"
     draft = call("suggest_hierarchy", place, command="hierarchy suggest").removesuffix(" --db FILE")
-    uses = {"python": option("suggest"), "command line": "sqlanon anonymize --suggest"}
+    uses = {
+        "python": option("suggest"),
+        "command line": "sqlanon anonymize --suggest",
+        "policy file": option("suggest"),
+    }
     use = f", or use one at once: {uses[reader().name]}" if reader().name in uses else ""
     return f". Draft a hierarchy: {draft}{use}"

@@ -46,6 +46,13 @@ def test_a_mistyped_database_is_not_created(command: list[str], capsys: pytest.C
     assert sorted(path.name for path in Path().iterdir()) == ["people.csv"]
 
 
+def test_a_shell_leaves_a_new_database_only_where_something_was_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    for script, is_kept in (("select 1;", False), ("create hierarchy h using dates;", True)):
+        monkeypatch.setattr("sys.stdin", StringIO(script))
+        assert main(["shell", "--db", "mistyped.duckdb"]) == 0
+        assert Path("mistyped.duckdb").exists() == is_kept
+
+
 def test_a_failing_command_leaves_no_new_database() -> None:
     assert main(["anonymize", "people.csv", "--quasi", "agee", "--name", "pub", "--db", "new.duckdb"]) == 2
     Path("broken.sql").write_text("SELECT nonsense")
