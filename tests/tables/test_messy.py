@@ -55,7 +55,7 @@ CASES = (
 )
 TYPED = {
     "enum": ("range % 4 as age, (['a', 'b'][1 + (range % 2)::int])::enum('a', 'b', 'c') as x", None),
-    "uuid": ("range % 4 as age, md5((range % 2)::varchar)::uuid as x", "its values look like UUIDs"),
+    "uuid": ("range % 4 as age, md5((range % 2)::varchar)::uuid as x", None),
     "timestamptz": ("range % 4 as age, timestamptz '2024-01-01 00:00:00+02' + to_days(range::int) as x", None),
     "old dates": ("range % 4 as age, date '0044-03-15 (BC)' + (range * 40)::int as x", None),
     "late dates": ("range % 4 as age, date '9990-03-15' + (range * 400)::int as x", None),

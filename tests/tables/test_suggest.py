@@ -9,7 +9,7 @@ from reading import Con, rows
 
 import sqlanon
 from sqlanon.cli.main import main
-from sqlanon.errors import CatalogError, HierarchyError
+from sqlanon.errors import CatalogError, HierarchyError, PolicyError
 from sqlanon.hierarchies.suggest import looks_like, suggest
 
 PEOPLE = """
@@ -78,6 +78,12 @@ def test_an_enum_released_as_stars_is_told_and_drafted_like_text(people: Con, ca
     assert "Column 'zip' is text without a hierarchy, and 200 of 200 rows have * there" in caplog.text
     drafted = sqlanon.anonymize(people, "people", ["zip"], 5, method="mondrian", suggest=True)
     assert (drafted.metrics()["gcp"] or 0) < 1
+
+
+def test_a_sensitive_column_of_type_uuid_is_an_identifier_like_text_of_that_form(people: Con) -> None:
+    people.execute("alter table people add column token uuid default uuid()")
+    with pytest.raises(PolicyError, match="'token' is in sensitive, but its values look like UUIDs"):
+        sqlanon.anonymize(people, "people", ["age"], 5, sensitive=["token"], method="mondrian")
 
 
 def test_a_query_of_anon_anonymize_says_which_text_it_can_only_release_as_stars(
