@@ -130,7 +130,7 @@ def explain(release: Release) -> Explanation:
 
     told = []
     for answer in found:
-        if answer.question == "suppression" and answer.value <= (policy.max_suppression or 0):
+        if answer.question == "suppression" and (answer.value or 0) <= (policy.max_suppression or 0):
             continue  # no more than it was allowed
         others = [c for i, c in enumerate(names) if answer.question != "without" or i != answer.attribute]
         told.append(_told(answer, names, loss_of(others)))
