@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -138,6 +138,8 @@ FLAGS = {"hierarchies": "hierarchy", "weights": "weight", "limits": "limit"}
 
 def option(name: str, value: Any = True) -> str:
     """An option with its value: ``k=5``, ``k = 5`` or ``--k 5``."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if _reader.get().name == "policy file":
         return f"{name} = {_toml(value)}"
     flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
@@ -205,6 +207,10 @@ def replacing(kind: str | None = None) -> str:
     return in_words(python="replace=True", sql=sql, command="--replace", page="another name, or confirm it")
 
 
+MANY = 25
+"""With more names than these, only the one that was probably meant is shown."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`` Did you mean 'zip'?``, or nothing when no known name is near."""
     by_folded = {name.lower(): name for name in known}
@@ -214,6 +220,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def not_one_of(what: str, word: str, known: Iterable[str], plural: str | None = None) -> str:
     """``Unknown method 'kaka' (methods: kaca, kacpc). Did you mean 'kaca'?``"""
-    names = list(known)
-    listed = f"{plural or what + 's'}: {', '.join(names)}" if names else f"there are no {plural or what + 's'}"
-    return f"Unknown {what} '{word}' ({listed}).{did_you_mean(word, names)}"
+    return f"Unknown {what} '{word}'{among(plural or what + 's', word, list(known))}"
+
+
+def among(plural: str, word: str, names: Sequence[str]) -> str:
+    """`` (methods: kaca, kacpc). Did you mean 'kaca'?``; of many names only the one that was probably meant."""
+    near = did_you_mean(word, names)
+    if len(names) > MANY:
+        return f".{near}" if near else f" ({plural}: {', '.join(names[:MANY])} and {len(names) - MANY:,} more)."
+    return f" ({plural}: {', '.join(names)}).{near}" if names else f" (there are no {plural})."

@@ -28,6 +28,7 @@ from sqlanon.releases.differing import diff
 from sqlanon.releases.identifiers import refuse_identifiers
 from sqlanon.releases.release import open_release
 from sqlanon.releases.status import status, status_sql
+from sqlanon.releases.texts import warn_of_text
 from sqlanon.sqltext import literal, with_ctes
 
 UNSEEN = (
@@ -72,6 +73,7 @@ def plan_release(con: Session, source: str, policy: Policy) -> str:
     """The query for a source under a policy, with what the connection's catalog knows of both."""
     reading = _read(con, source, policy)
     refuse_identifiers(con, reading.source, policy)
+    warn_of_text(Catalog.of(con), reading, source)
     key = token_of(instances.instance_of(con).key) if policy.pseudonymize else None
     return release_sql(reading, instances.enlist(con, Run.active()), key)
 

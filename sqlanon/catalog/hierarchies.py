@@ -85,11 +85,14 @@ def create_hierarchy(
         if doubtful := ambiguous(nodes):
             more = f" and {len(doubtful) - 3} more" if len(doubtful) > 3 else ""
             log.warning(
-                "Hierarchy '%s': %s%s each stand for several sets of values, such as a value and a group, so a reader "
-                "cannot tell which is meant. Each is measured as the widest; give them labels of their own",
+                "Hierarchy '%s': %s%s for several sets of values, such as a value and a group, so a reader cannot tell "
+                "which is meant. %s",
                 name,
-                ", ".join(map(repr, doubtful[:3])),
-                more,
+                ", ".join(map(repr, doubtful[:3])) + more,
+                " stands" if len(doubtful) == 1 else " each stand",
+                "It is measured as the widest; give each set a label of its own"
+                if len(doubtful) == 1
+                else "Each is measured as the widest; give them labels of their own",
             )
         _store(Catalog.of(raw), name, None if nodes else given.rule, nodes, replace)
 

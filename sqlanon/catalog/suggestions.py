@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from sqlanon.engine.frames import readable, registered
 from sqlanon.engine.names import resolve, split_column
 from sqlanon.engine.session import Session, run, translate_errors, unwrap
-from sqlanon.errors import HierarchyError
+from sqlanon.errors import CatalogError, HierarchyError
 from sqlanon.families import DATE, TEXT, TIMESTAMP, type_family
 from sqlanon.hierarchies.suggest import (
     LONG,
     MOST_CATEGORIES,
     Suggestion,
     can_be_drafted,
+    looks_like,
     mended,
     suggest,
     suggest_dates,
     suggest_numbers,
 )
 from sqlanon.pipeline.source import Source
-from sqlanon.sqltext import answer_sql, name
+from sqlanon.sqltext import answer_sql, is_path, name
 
+FEW = 500
+"""How many values are looked at to see whether they are dates or numbers."""
 MOST = 100_000
 """How many different values a draft can have."""
 COMPANIONS = 6
@@ -40,6 +44,8 @@ def suggest_hierarchy(con: Any, column: str, source: Any = None, hint: str = "")
     with translate_errors(), registered(raw) as named:
         if source is not None:
             return suggest_for(raw, resolve(raw, named(readable(source)), hint), column)
+        if is_path(column) and Path(column).is_file():
+            raise CatalogError(f"Which column of '{column}'? Write '{column}.COLUMN'")
         table, asked = column.rpartition(".")[::2]
         if '"' in column or not table:
             table, asked = split_column(column)
@@ -77,6 +83,19 @@ def described(column: str, values: Sequence[str]) -> tuple[str, bool]:
     """What a text column looks like and how it can be read better, without showing a value; can a hierarchy be drafted
     for it?"""
     return mended(column, values), can_be_drafted(values)
+
+
+def amounts(con: Session, source: Source, columns: Sequence[str]) -> dict[str, str]:
+    """The text columns whose values are dates, or numbers as people write them, with what they look like and how they
+    can be read better. Plain digits may be somebody's number, and are not among them."""
+    found = {}
+    for column in columns:
+        text = f"cast({name(column)} as varchar)"
+        values = run(con, f"select distinct {text} from {source.relation} where {text} <> '' limit {FEW}")
+        texts = [value for (value,) in values]
+        if looks_like(texts) not in ("identifiers", "numbers", "codes", "free text", "categories", "no values"):
+            found[column] = mended(column, texts)
+    return found
 
 
 def suggestion_sql(draft: Suggestion) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlanon.cli.completing import DELIMITERS, Completer
 from sqlanon.engine.errors import told
 from sqlanon.engine.session import DatabaseError, Relation
-from sqlanon.errors import SqlanonError, not_one_of
+from sqlanon.errors import SQL, SqlanonError, not_one_of, read_in
 from sqlanon.progress import bars
 from sqlanon.statements.connection import Connection
 from sqlanon.statements.parse import split_script
@@ -53,59 +53,67 @@ where database_name = current_database() and schema_name <> 'anon' and not inter
 order by table_name, column_index"""
 
 
-def shell(con: Connection, history: Path | None = None) -> None:
-    """Read statements from the terminal, or a pipe, until the end."""
+def shell(con: Connection, history: Path | None = None) -> bool:
+    """Read statements from the terminal, or a pipe, until the end; did all of them succeed?"""
+    with read_in(SQL):
+        return _shell(con, history)
+
+
+def _shell(con: Connection, history: Path | None) -> bool:
     is_terminal = sys.stdin.isatty()
     if is_terminal:
         _remember(con, history)
-    pending = ""
+    pending, succeeded = "", True
     while True:
         try:
             line = input(("sqlanon> " if not pending.strip() else "    ...> ") if is_terminal else "")
         except EOFError:
-            if pending.strip():
-                run_script(con, pending)
-            return
+            return _run(con, pending) and succeeded
         except KeyboardInterrupt:
             print()
             pending = ""
             continue
         if not pending.strip() and line.strip().lower().rstrip(";") in (".quit", ".exit", "exit", "quit"):
-            return
+            return succeeded
         if not pending.strip() and line.strip().startswith("."):
-            _dot_command(con, line)
+            succeeded = _dot_command(con, line) and succeeded
             continue
         statements, pending = split_script(pending + line + "\n")
         pending = pending if pending.strip() else ""
         for statement in statements:
-            try:
-                with bars.bar():
-                    run_script(con, statement.strip())
-            except SqlanonError as problem:
-                print(f"{problem}", file=sys.stderr)
-            except DatabaseError as problem:
-                print(told(problem), file=sys.stderr)
-            except KeyboardInterrupt:
-                print("Interrupted", file=sys.stderr)
+            succeeded = _run(con, statement) and succeeded
 
 
-def _dot_command(con: Connection, line: str) -> None:
-    """A line that begins with a dot."""
-    command, *rest = line.strip().rstrip(";").split(None, 1)
+def _run(con: Connection, statement: str) -> bool:
+    """Run a statement and show what it returns, or say why it failed."""
     try:
-        if command.lower() in (".help", ".h"):
-            print(HELP)
-        elif command.lower() == ".tables":
-            run_script(con, TABLES)
-        elif command.lower() == ".schema" and rest:
-            run_script(con, f"describe {rest[0]}")
-        elif command.lower() == ".schema":
-            run_script(con, SCHEMA)
-        else:
-            known = (".help", ".tables", ".schema", ".quit")
-            print(not_one_of("command", command, known), file=sys.stderr)
-    except (SqlanonError, DatabaseError) as problem:
+        with bars.bar():
+            run_script(con, statement.strip())
+    except SqlanonError as problem:
         print(f"{problem}", file=sys.stderr)
+    except DatabaseError as problem:
+        print(told(problem), file=sys.stderr)
+    except KeyboardInterrupt:
+        print("Interrupted", file=sys.stderr)
+    else:
+        return True
+    return False
+
+
+def _dot_command(con: Connection, line: str) -> bool:
+    """Do what a line says that begins with a dot; False if it cannot be done."""
+    command, *rest = line.strip().rstrip(";").split(None, 1)
+    known = (".help", ".tables", ".schema", ".quit")
+    if command.lower() in (".help", ".h"):
+        print(HELP)
+    elif command.lower() == ".tables":
+        return _run(con, TABLES)
+    elif command.lower() == ".schema":
+        return _run(con, f"describe {rest[0]}" if rest else SCHEMA)
+    else:
+        print(not_one_of("command", command, known), file=sys.stderr)
+        return False
+    return True
 
 
 def run_script(con: Connection, text: str, show: Callable[[Relation], None] = print) -> None:

@@ -15,10 +15,12 @@ from sqlanon.policy import toml
 from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.reporting.displays import summary
 from sqlanon.sqltext import fold, name
-from sqlanon.wording import table_text
+from sqlanon.wording import listed, plural, table_text
 
 ROWS = 10
 """Released rows that are shown."""
+FEW = 4
+"""A text column with fewer values is released as it is, or loses little."""
 QUIT = ("q", "quit", "exit")
 ROLES = {
     "quasi": "Which columns may other people know (quasi-identifiers)?",
@@ -43,6 +45,8 @@ class Wizard:
     roles: dict[str, list[str]] = field(default_factory=dict)
     hierarchies: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
+    is_drafted: bool = False
+    """Are hierarchies drafted for text columns that have none?"""
 
     @property
     def query(self) -> str:
@@ -102,11 +106,31 @@ class Wizard:
                 sqlanon.create_hierarchy(con, column, prefix=True, replace=True)
                 self.hierarchies.append(column)
         while True:
+            self._draft(con)
             try:
-                return sqlanon.anonymize(con, self.query, **options)
+                return sqlanon.anonymize(con, self.query, suggest=self.is_drafted, **options)
             except SqlanonError as problem:
                 self.say(f"\nThat cannot be done: {problem}\n")
                 options = self._policy(found)
+
+    def _draft(self, con: sqlanon.Connection) -> None:
+        """Ask whether hierarchies are to be drafted, where text would be released as * for want of one."""
+        query = sqlanon.file_query(self.source, **self.reading)
+        counts = con.duckdb.sql(
+            f"select {', '.join(f'count(distinct {name(c)})' for c in self.columns)} from ({query})"
+        )
+        (values,) = counts.fetchall()
+        kinds = con.duckdb.sql(query).types
+        made = {fold(column) for column in (*self.hierarchies, *self.roles["sensitive"], *self.roles["keep"])}
+        texts = [
+            column
+            for column, kind, number in zip(self.columns, kinds, values, strict=True)
+            if str(kind).startswith(("VARCHAR", "ENUM")) and number >= FEW and fold(column) not in made
+            if fold(column) in map(fold, self.roles["quasi"])
+        ]
+        if texts and not self.is_drafted:
+            question = f"Draft groups for the values of {listed(texts)}? Without, values that differ become *."
+            self.is_drafted = self._yes(question, True)
 
     def preview(self, con: sqlanon.Connection, release: sqlanon.Release) -> str:
         """Released rows below the range that each column has in the source. Which row became which is not told."""
@@ -126,7 +150,7 @@ class Wizard:
             f"select any_value(typeof({quoted})), count(distinct {quoted}), min({quoted})::varchar, "
             f"max({quoted})::varchar from {source}"
         ).fetchall()
-        return f"{values:,} values" if kind in ("VARCHAR", "BOOLEAN", None) else f"{low} to {high}"
+        return plural(values, "value") if kind in ("VARCHAR", "BOOLEAN", None) else f"{low} to {high}"
 
     def _write(self, release: sqlanon.Release) -> None:
         stem = Path(self.source).stem
@@ -153,7 +177,8 @@ class Wizard:
     def _toml(self, release: sqlanon.Release) -> str:
         """The policy file: with the hierarchies that were made here."""
         defined = [f"\n[hierarchy.{toml.key(column)}]\nprefix = true\n" for column in self.hierarchies]
-        return release.policy.toml(source=self.query) + "".join(defined)
+        own = {"source": self.query} | ({"suggest": True} if self.is_drafted else {})
+        return release.policy.toml(**own) + "".join(defined)
 
     def _answer(self, question: str, proposed: str) -> str:
         answer = self.ask(f"{question} [{proposed}] ").strip()

@@ -26,11 +26,14 @@ class Attack:
     chance: float | None
     promise: float | None
     verdict: str
+    other: str | None = None
+    """The release that this one is combined with."""
 
     @property
     def told(self) -> list[str]:
         """A line of the table in words."""
         what = f"{self.attack}{f' of {self.column}' if self.column else ''}"
+        what += f" with {self.other}" if self.other else ""
         return [what, self.verdict, *map(wording.percent, (self.got, self.chance, self.promise))]
 
 
@@ -89,7 +92,7 @@ class Attacks:
         """A query that answers with a row per attack."""
         kinds = ("varchar", "varchar", "varchar", "double", "double", "double", "varchar")
         rows = [
-            "(" + ", ".join(f"{literal(v)}::{kind}" for v, kind in zip(asdict(row).values(), kinds, strict=True)) + ")"
+            "(" + ", ".join(f"{literal(v)}::{kind}" for v, kind in zip(asdict(row).values(), kinds, strict=False)) + ")"
             for row in self.rows
         ]
         return f'from (values {", ".join(rows)}) as attacks(attack, "column", tried, got, chance, promise, verdict)'

@@ -321,12 +321,12 @@ def _with_other(view: Covering, called: str, other: Covering | str) -> Attack:
     values, so no more rows can be theirs than both have of each."""
     if isinstance(other, str):
         told = f"'{called}' of the same people could not be tried: {other}"
-        return Attack("intersection", None, told, None, None, None, "not tried")
+        return Attack("intersection", None, told, None, None, None, "not tried", called)
     names = ("", called)
     found = combined(names, {"": view, called: other}, {"": view.policy.k, called: other.policy.k})
     if found.verdict == "undecided":
         told = f"'{called}' of the same people could not be decided: {found.note}"
-        return Attack("intersection", None, told, None, None, None, "not tried")
+        return Attack("intersection", None, told, None, None, None, "not tried", called)
     common = ", ".join(column for column in view.of_rows if column in other.of_rows) or "nothing else"
     told = f"rows that cover a person here and in '{called}', equal in {common}"
     promise, got = 1 / found.k, 1 / found.k_together if found.k_together else 0.0
@@ -338,6 +338,7 @@ def _with_other(view: Covering, called: str, other: Covering | str) -> Attack:
         1 / len(view.lo),
         promise,
         verdict_of(got, promise, False),
+        called,
     )
 
 

@@ -7,17 +7,18 @@ Nothing here shows a value.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sqlanon import wording
 from sqlanon.catalog.catalog import Catalog
+from sqlanon.catalog.suggestions import amounts
 from sqlanon.engine.frames import catalog_name, registered
 from sqlanon.engine.names import resolve, temporary_of
 from sqlanon.engine.session import Session, run, translate_errors, unwrap
-from sqlanon.errors import PolicyError
+from sqlanon.errors import PolicyError, option_name
 from sqlanon.families import TEXT, WHOLE, TypeFamily, type_family
 from sqlanon.pipeline.source import Source
 from sqlanon.policy import toml
@@ -44,6 +45,8 @@ FINE = ("DECIMAL", "FLOAT", "DOUBLE", "TIMESTAMP", "HUGEINT")
 """The types whose values are mostly one person's own."""
 PEOPLE = "ids?|" + IDENTIFIES["a person's number"]
 """What a column is called that tells whom a row is about."""
+UNIQUE = "nearly every row has a different value"
+"""Why a column is taken for an identifier that neither its name nor its values tell."""
 REPEATS = 1.1
 """The rows per person from which people have several."""
 Numbers = tuple[int, ...]
@@ -219,9 +222,9 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
     `hint` is added to the error where there is no such table.
     """
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST:
-        raise PolicyError(f"size is {size!r}; it must be a whole number from 1 to {LARGEST}")
+        raise PolicyError(f"{option_name('size')} is {size!r}; it must be a whole number from 1 to {LARGEST}")
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
-        raise PolicyError(f"share is {share!r}; it must be a number from 0 to less than 1")
+        raise PolicyError(f"{option_name('share')} is {share!r}; it must be a number from 0 to less than 1")
     raw = unwrap(con)
     catalog = Catalog.of(raw)
     with translate_errors(), registered(raw) as named:
@@ -232,6 +235,13 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
             look = looks(raw, table)
             singles = measure.count([(number,) for number in range(len(table.columns))])
             columns = [_with_role(found, table, look.get(found.columns[0])) for found in singles]
+            texts = [
+                found.columns[0]
+                for found in columns
+                if found.reason == UNIQUE and _family(table, found.columns[0]) is TEXT
+            ]
+            amount = amounts(raw, table, texts)
+            columns = [_as_amount(found, amount) for found in columns]
             candidates = [n for n, found in enumerate(columns) if found.role != "identifier" and found.distinct > 1]
             richest = sorted(sorted(candidates, key=lambda n: -columns[n].distinct)[:MOST_COLUMNS])
             quasi = tuple(n for n, found in enumerate(columns) if found.role == "quasi")
@@ -370,6 +380,12 @@ def _family(table: Source, column: str) -> TypeFamily | None:
         return None
 
 
+def _as_amount(found: Found, amounts: Mapping[str, str]) -> Found:
+    """A column that differs in nearly every row is no identifier if its text is an amount or a date."""
+    look = amounts.get(found.columns[0])
+    return found if look is None else replace(found, role="quasi", reason=f"its text looks like {look}")
+
+
 def _with_role(found: Found, table: Source, looks_like: str | None) -> Found:
     """A column with its suggested role and the reason; what it is called goes before how many values it has."""
     (column,) = found.columns
@@ -394,7 +410,7 @@ def _with_role(found: Found, table: Source, looks_like: str | None) -> Found:
     elif matches(KEYS, column):
         role, reason = "identifier", "the column name suggests a key or a person's name"
     elif is_nearly_unique:
-        role, reason = "identifier", "nearly every row has a different value"
+        role, reason = "identifier", UNIQUE
     else:
         role, reason = "quasi", "other people may know it"
     return replace(found, role=role, reason=reason)

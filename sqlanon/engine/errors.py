@@ -65,6 +65,11 @@ def translated(problem: BaseException) -> BaseException | None:
     if isinstance(problem, duckdb.IOException):
         return _storage(sentence(problem))
     if isinstance(problem, duckdb.NotImplementedException):
+        if unknown := re.search(r"Data type '([^']+)' not recognized", str(problem)):
+            return DataError(
+                f"A column of the frame has type {unknown[1]}, which DuckDB does not know: convert it, such as with "
+                "astype(str)"
+            )
         return DataError(f"DuckDB cannot do that{_cast(problem)}: cast the column in the source query")
     if isinstance(problem, duckdb.ConnectionException):
         return CatalogError("The connection is closed: open the database again")
@@ -89,6 +94,9 @@ def is_said(problem: BaseException) -> bool:
 
 def told(problem: BaseException) -> str:
     """An error of DuckDB's in text that shows no value: its first line if it is about names, otherwise its kind."""
+    if found := re.search(r"Macro \W?(\w+)\W* does not support.*\n.*\n\t\w+(\(.*\))", str(problem)):
+        parameters = ", ".join(re.findall(r"[(,] ?(\w+)(?= :=|[,)])", found[2]))
+        return f"{found[1]} does not take these arguments. It takes: {parameters}"
     if isinstance(problem, ABOUT_NAMES):
         return f"{type(problem).__name__.removesuffix('Exception')} Error: {sentence(problem)}"
     ours = translated(problem)

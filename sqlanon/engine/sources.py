@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
 
-from sqlanon.errors import CatalogError, did_you_mean, option_name, reading
+from sqlanon.errors import CatalogError, did_you_mean, in_words, option_name, reading
 from sqlanon.sqltext import is_path, literal
 
 TEXTS = (".csv", ".tsv", ".txt")
@@ -194,10 +195,23 @@ def refuse_one_column(file: str, columns: Sequence[str]) -> None:
 def refuse_other_kind(file: str) -> None:
     """Raise if this is a file, but of none of the kinds that are read by their names."""
     if is_path(file) and Path(file).is_file():
+        if file.lower().endswith((".duckdb", ".db")):
+            raise CatalogError(f"Which table of '{file}'? {_of_database(file)}")
         raise CatalogError(
             f"'{file}' is a file, but not of a kind that is read by its name ({', '.join(NAMED)}). Save it as one of "
             f"these, or read it by a query, such as FROM read_csv({literal(file)})"
+            + (f", or as separated values: {reading('delimiter', 'delim', ';')}" if file.endswith(TEXTS) else "")
         )
+
+
+def _of_database(file: str) -> str:
+    """How a table of a database is named."""
+    return in_words(
+        python=f"sqlanon.connect({file!r}), then name the table",
+        sql=f"ATTACH {literal(file)} AS other, then name other.TABLE",
+        command=f"Name the table, and --db {shlex.quote(file)}",
+        page=f"Open it: sqlanon studio {shlex.quote(file)}",
+    )
 
 
 def _about_line(said: str) -> str:

@@ -17,12 +17,15 @@ from pathlib import Path
 
 from sqlanon.errors import HierarchyError, option, reading
 from sqlanon.sqltext import name
+from sqlanon.wording import plural
 
 Path_ = tuple[str, ...]
 """A value, its labels from the narrowest to the widest, and *."""
 SHARE = 0.95
 """The share of values that must look alike."""
 MOST_CATEGORIES = 500
+RARE = 3
+"""A value of fewer rows is in no label of a drafted group: it may be a name that was typed into the wrong column."""
 LONG = 40
 """Text of this many characters on average is free text."""
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
@@ -30,6 +33,11 @@ NAMED_DATES = ("%b %d, %Y", "%d %b %Y", "%B %d, %Y", "%d %B %Y", "%d-%b-%Y")
 """Dates with the names of months."""
 _COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 _POINT = re.compile(r"-?\d+(\.\d+)?")
+_THOUSANDS = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
+_UNIT = re.compile(
+    r"([€$£¥]?) ?(-?[0-9][0-9.,]*) ?(%|‰|[€$£¥]|EUR|USD|GBP|CHF|k?g|mg|[ckm]?m|m?l|years?|Jahre?)?", re.IGNORECASE
+)
+"""A number with a sign before it or a unit behind it."""
 _CODE = re.compile(r"[A-Za-z]{0,4}[0-9][A-Za-z0-9.\-]{1,11}|[A-Za-z]{1,3}[0-9][A-Za-z0-9]? ?[0-9][A-Za-z]{2}")
 _IDENTIFIER = re.compile(
     r"\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?|[0-9a-f]{24,}|\S+@\S+\.\w+", re.IGNORECASE
@@ -69,7 +77,8 @@ class Suggestion:
             raise HierarchyError(f"Cannot write '{path}': {problem.strerror}") from problem
 
     def __str__(self) -> str:
-        return f"{self.column}: {self.looks_like}; {self.made}, {self.levels} levels over {len(self.rows):,} values"
+        levels, values = plural(self.levels, "level"), plural(len(self.rows), "value")
+        return f"{self.column}: {self.looks_like}; {self.made}, {levels} over {values}"
 
 
 def looks_like(values: Sequence[str]) -> str:
@@ -80,6 +89,13 @@ def looks_like(values: Sequence[str]) -> str:
         return "identifiers"
     if _date_formats(values):
         return "dates"
+    bare = _without_unit(values)
+    if bare is not None and looks_like(bare).startswith("numbers"):
+        return "numbers with a unit"
+    thousands = [value for value in values if _THOUSANDS.fullmatch(value)]
+    grouped = [value for value in thousands if "," in value]
+    if len(thousands) >= SHARE * len(values) and grouped and not all(map(_COMMA.fullmatch, grouped)):
+        return "numbers with commas between thousands"
     numbers = [value for value in values if _COMMA.fullmatch(value)]
     if len(numbers) >= SHARE * len(values) and any("," in value for value in numbers):
         return "numbers with a decimal comma"
@@ -98,6 +114,9 @@ def looks_like(values: Sequence[str]) -> str:
 MENDED = {
     "dates": "dates as {example}: read them with strptime({column}, [{formats}]) in the source query",
     "numbers with a decimal comma": "numbers with a decimal comma{thousands}: read the file with {decimal}",
+    "numbers with commas between thousands": "numbers with commas between thousands: read the file with FROM "
+    "read_csv(..., thousands = ',')",
+    "numbers with a unit": "numbers with a unit: take it off in the source query, and cast the rest",
     "numbers": "numbers stored as text: cast the column in the source query",
     "codes": "codes, such as postcodes: generalize them by prefix",
     "identifiers": "identifiers, which no hierarchy can generalize: leave it out",
@@ -138,8 +157,9 @@ def suggest(column: str, counts: Mapping[str, int], likeness: Callable[[str, str
     kind = looks_like(values)
     if kind == "dates":
         return Suggestion(column, kind, "months, years and decades", _dates(values))
-    if kind in ("numbers", "numbers with a decimal comma"):
-        return suggest_numbers(column, {value: (_number(value, kind), rows) for value, rows in counts.items()}, kind)
+    if kind.startswith("numbers"):
+        read = _numbers(values, kind)
+        return suggest_numbers(column, {value: (read[value], rows) for value, rows in counts.items()}, kind)
     if kind == "codes":
         return Suggestion(column, kind, "prefixes", _prefixes(values))
     if kind == "identifiers":
@@ -175,9 +195,28 @@ def suggest_dates(column: str, values: Mapping[str, date]) -> Suggestion:
     return Suggestion(column, "dates", "months, years and decades", tuple(paths))
 
 
+def _without_unit(values: Sequence[str]) -> list[str] | None:
+    """The numbers before a unit, or behind a sign, that most values have: the same one, or there is no telling what
+    they measure."""
+    found = [match for match in map(_UNIT.fullmatch, values) if match and (match[1] or match[3])]
+    has_one = len({(match[1], match[3]) for match in found}) == 1
+    return [match[2] for match in found] if has_one and len(found) >= SHARE * len(values) else None
+
+
+def _numbers(values: Sequence[str], kind: str) -> dict[str, float]:
+    """The number that each text is."""
+    if kind == "numbers with a unit":
+        kind = looks_like(_without_unit(values) or ())
+        bare = {value: match[2] for value in values if (match := _UNIT.fullmatch(value)) is not None}
+        return {value: _number(bare.get(value, value), kind) for value in values}
+    return {value: _number(value, kind) for value in values}
+
+
 def _number(value: str, kind: str) -> float:
+    if kind == "numbers with commas between thousands":
+        value = value.replace(",", "")
     try:
-        return float(value.replace(".", "").replace(",", ".") if "comma" in kind else value)
+        return float(value.replace(".", "").replace(",", ".") if "decimal comma" in kind else value)
     except ValueError:
         return math.inf
 
@@ -269,6 +308,7 @@ def _groups(counts: Mapping[str, int], likeness: Callable[[str, str], float] | N
         ((value,), rows) for value, rows in sorted(counts.items(), key=lambda item: (item[1], item[0]))
     ]
     paths: dict[str, list[str]] = {value: [value] for value in counts}
+    named: dict[str, tuple[str, ...]] = {}
     while len(groups) > 3:
         target = max(2, (len(groups) + 1) // 2)
         while len(groups) > target:
@@ -278,8 +318,9 @@ def _groups(counts: Mapping[str, int], likeness: Callable[[str, str], float] | N
             groups.append((tuple(sorted((*joined, *rarest[0]), key=lambda v: (-counts[v], v))), rows + rarest[1]))
             groups.sort(key=lambda group: (group[1], group[0]))
         for members, _ in groups:
+            label = _group_label(members, counts, named)
             for value in members:
-                paths[value].append(_group_label(members))
+                paths[value].append(label)
     return tuple((*path, "*") for path in paths.values())
 
 
@@ -290,8 +331,15 @@ def _alike(one: Sequence[str], other: Sequence[str], likeness: Callable[[str, st
     return sum(likeness(a, b) for a, b in pairs) / len(pairs)
 
 
-def _group_label(members: Sequence[str]) -> str:
+def _group_label(members: tuple[str, ...], counts: Mapping[str, int], named: dict[str, tuple[str, ...]]) -> str:
+    """A label that only these values have: some of them, but none that is one or two people's, as it is released with
+    everybody in the group. `named` are the labels that were given."""
     if len(members) == 1:
         return members[0]
-    shown = " | ".join(members[:4])
-    return shown if len(members) <= 4 else f"{shown} | {len(members) - 4} more"
+    shown = [value for value in members if counts[value] >= RARE][:4]
+    more = len(members) - len(shown)
+    label = " | ".join([*shown, *([f"{more} more"] if more else [])]) if shown else f"{more} rare values"
+    number = 1
+    while named.setdefault(text := label if number == 1 else f"{label} ({number})", members) != members:
+        number += 1
+    return text

@@ -197,7 +197,7 @@ class Attribute:
     def guards(self, table: str) -> list[Guard]:
         """What must not be found in its values."""
         shown = self.column
-        empty = f"Column '{shown}' has only NULLs. Leave it out of quasi."
+        empty = f"Column '{shown}' has only NULLs. Leave it out of {option_name('quasi')}."
         guards: list[Guard] = [(f"count({self.value})", " = 0", literal(empty))]
         if self.family.may_be_infinite:
             endless = f"Column '{shown}' has NaN or infinite values. Replace them, for example by NULL."

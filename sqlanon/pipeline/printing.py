@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import Cte, fold, name, render
 from sqlanon.udfs.methods import METHODS
+
+ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
+"""How the name of a type lists the values of an enum."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,15 @@ def _outputs(
         if column in printed:
             outputs += [_Output(*each) for each in printed[column]]
         elif column in kept:
-            outputs.append(_Output(column, f"assigned.{kept[column]}"))
+            outputs.append(_Output(column, _unlisted(f"assigned.{kept[column]}", source.types[column])))
     return outputs
+
+
+def _unlisted(value: str, type_name: str) -> str:
+    """A kept value without the list of values that its type may have: an enum, and so a category of pandas, would carry
+    values that no row of the release has."""
+    plain = ENUM.sub("VARCHAR", type_name)
+    return value if plain == type_name else f"cast({value} as {plain})"
 
 
 def _refuse_twice(policy: Policy, outputs: list[_Output]) -> None:

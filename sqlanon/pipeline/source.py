@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from sqlanon.errors import CatalogError, PolicyError, did_you_mean
+from sqlanon.errors import CatalogError, PolicyError, among
 from sqlanon.families import known_family
 from sqlanon.sqltext import fold
 
@@ -47,8 +47,5 @@ class Source:
 
     def _known(self, column: str, by_folded: Mapping[str, str]) -> str:
         if fold(column) not in by_folded:
-            listed = ", ".join(self.columns)
-            raise CatalogError(
-                f"Column '{column}' is not in '{self.shown}' (columns: {listed}).{did_you_mean(column, self.columns)}"
-            )
+            raise CatalogError(f"Column '{column}' is not in '{self.shown}'{among('columns', column, self.columns)}")
         return by_folded[fold(column)]

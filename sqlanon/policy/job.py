@@ -19,9 +19,11 @@ class Job:
     source: str | None = None
     name: str | None = None
     define: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    suggest: bool = False
+    """Is a hierarchy drafted for each text column that has none?"""
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Job:
         """Read and check a policy file."""
         own, options = toml.read(path)
-        return cls(Policy.of(options), own["source"], own["name"], own["hierarchy"] or {})
+        return cls(Policy.of(options), own["source"], own["name"], own["hierarchy"] or {}, bool(own["suggest"]))

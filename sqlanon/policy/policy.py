@@ -328,7 +328,7 @@ class Policy:
         """The options as JSON text, as `anon.releases` stores them."""
         return json.dumps(self.options(), ensure_ascii=False)
 
-    def toml(self, **own: str | None) -> str:
+    def toml(self, **own: str | bool | None) -> str:
         """The policy as a TOML file that makes it again, without what is at its default.
 
         `own` goes before it: source = "patients" and name = "patients_public" make it a file for `sqlanon run`.

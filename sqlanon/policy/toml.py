@@ -11,13 +11,13 @@ from typing import Any
 
 from sqlanon.errors import PolicyError
 
-OWN = ("source", "name", "hierarchy")
+OWN = ("source", "name", "suggest", "hierarchy")
 """The keys of a policy file that are not options of the policy."""
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a policy file says beside the policy (source, name and hierarchies, each None if it does not), and the
-    policy's options."""
+    """What a policy file says beside the policy (source, name, suggest and hierarchies, each None if it does not), and
+    the policy's options."""
     try:
         options = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:
@@ -28,6 +28,8 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     for key in ("source", "name"):
         if own[key] is not None and not isinstance(own[key], str):
             raise PolicyError(f"{key} in '{path}' must be text")
+    if own["suggest"] not in (None, True, False):
+        raise PolicyError(f"suggest in '{path}' must be true or false")
     define = own["hierarchy"] or {}
     if not isinstance(define, dict) or not all(isinstance(table, dict) for table in define.values()):
         raise PolicyError(f"'{path}': define a hierarchy as a table, [hierarchy.zip] then prefix = true")

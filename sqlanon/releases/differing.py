@@ -126,6 +126,8 @@ def _shown(value: Any) -> str:
         if value is None
         else f"{value:,}"
         if isinstance(value, int) and not isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
         else str(value)
     )
 

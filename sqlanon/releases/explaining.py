@@ -13,7 +13,7 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.arrays import problem_of
 from sqlanon.engine.frames import registered
 from sqlanon.engine.session import keep_steps, translate_errors
-from sqlanon.errors import CatalogError, option
+from sqlanon.errors import CatalogError, DataError, option
 from sqlanon.pipeline.encode import Held, comma, measured_encoding
 from sqlanon.pipeline.metrics import leaving, rounded
 from sqlanon.pipeline.readback import Tolerance, box_ctes, is_suppressed_sql, known, with_ranks
@@ -22,7 +22,7 @@ from sqlanon.releases.remaining import without_left_out
 from sqlanon.releases.trying import tuples_of
 from sqlanon.sqltext import Cte, answer_sql, literal, render, with_ctes
 from sqlanon.udfs.evaluate.whatif import Answer, answers
-from sqlanon.wording import plural
+from sqlanon.wording import plural, table_html
 
 if TYPE_CHECKING:
     from sqlanon.releases.release import Release
@@ -85,7 +85,13 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
+    def _repr_html_(self) -> str:
+        title = f"{self.release}: information loss {self.loss:.1%}"
+        rows = [(TITLES[reason.about], reason.said) for reason in self.reasons]
+        return table_html(title, ("about", "what"), rows)
 
+
+CHANGED = "The source has changed since the release was made, so nothing can be said about it"
 TITLES = {
     "column": "What each column lost",
     "without": "Without a column the others would lose (estimated)",
@@ -109,7 +115,11 @@ def explain(release: Release) -> Explanation:
             reading = catalog.read(rest.source, policy)
             with keep_steps(catalog.con, measured_encoding(reading)) as (held, _):
                 steps = _steps(reading, release, held, rest.gone)
-                by_column, widest = _losses(catalog, reading, steps), _widest(catalog, reading, steps)
+                try:
+                    with translate_errors():
+                        by_column, widest = _losses(catalog, reading, steps), _widest(catalog, reading, steps)
+                except DataError:  # a released label means nothing of the source's any more
+                    raise CatalogError(CHANGED) from None
             found = _answers(catalog, reading)
     names = [attribute.column for attribute in reading.attributes]
     lost = {reason.column: reason.loss for reason in by_column}
@@ -120,6 +130,8 @@ def explain(release: Release) -> Explanation:
 
     told = []
     for answer in found:
+        if answer.question == "suppression" and (answer.value or 0) <= (policy.max_suppression or 0):
+            continue  # no more than it was allowed
         others = [c for i, c in enumerate(names) if answer.question != "without" or i != answer.attribute]
         told.append(_told(answer, names, loss_of(others)))
     return Explanation(release.name or "release", loss_of(names), (*by_column, *told, *widest))
@@ -142,7 +154,7 @@ def note_of(reading: Reading, column: str) -> str | None:
 def _refuse_changed(catalog: Catalog, reading: Reading, release: Release) -> None:
     ((rows,),) = catalog.run(f"select count(*) from {reading.source.relation}")
     if rows != release.proof.rows + (release.proof.left_out or 0):
-        raise CatalogError("The source has changed since the release was made, so nothing can be said about it")
+        raise CatalogError(CHANGED)
 
 
 def losses_sql(reading: Reading) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlanon.engine.session import Session, run
 from sqlanon.errors import PolicyError, option_name
+from sqlanon.families import TEXT, known_family
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.identifiers import suggests
 from sqlanon.policy.policy import Policy
@@ -39,7 +40,7 @@ def looks(con: Session, table: Source, asked: Iterable[str] | None = None) -> di
     columns = [
         column
         for column in (table.columns if asked is None else asked)
-        if (kind := table.types[column]) in LONG or kind == "VARCHAR" or kind.startswith("ENUM(")
+        if table.types[column] in LONG or known_family(table.types[column]) is TEXT
     ]
     if not columns:
         return {}
@@ -72,9 +73,11 @@ def _sample(table: Source, columns: Sequence[str]) -> str:
 def refuse_identifiers(con: Session, source: Source, policy: Policy) -> None:
     """Raise if a column that a policy releases looks like an identifier, by its name or its values.
 
-    A quasi-identifier with a hierarchy or a width of its grid is generalized as its user means it, and passes.
+    A quasi-identifier with a hierarchy or a width of its grid is generalized as its user means it, and passes. One of
+    type UUID passes, too: what k rows do not share is released as *.
     """
     meant = {fold(column) for column in (*policy.hierarchies, *policy.grid)}
+    meant |= {fold(column) for column, kind in source.types.items() if kind == "UUID"}
     quasi = [column for column in policy.quasi if fold(column) not in meant]
     roles = {"quasi": quasi, "sensitive": policy.sensitive, "keep": policy.keep}
     role_of = {column: role for role, asked in roles.items() for column in source.resolve_names(asked)}

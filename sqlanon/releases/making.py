@@ -369,7 +369,7 @@ class Making:
         if self.asked.may_drop:
             proof = replace(proof, left_out=self._count((self.first or self).reading.source) - proof.rows)
         self._warn(promise, proof)
-        warn_of_text(self.catalog, self.reading, self.target.storage, self.source)
+        warn_of_text(self.catalog, self.reading, self.source, self.target.storage)
         return proof
 
     def _warn(self, promise: Promise, proof: Proof) -> None:

@@ -10,6 +10,7 @@ from sqlanon.catalog.suggestions import described, suggest_for
 from sqlanon.engine.frames import FRAME
 from sqlanon.engine.sources import file_of
 from sqlanon.errors import HierarchyError, call, option, reader
+from sqlanon.families import TEXT, known_family
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
@@ -26,7 +27,7 @@ def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
     """Draft a hierarchy for each text column that has none, and store it under the column's name."""
     known = catalog.hierarchies().by_name
     for asked, column in zip(policy.quasi, source.resolve_names(policy.quasi), strict=True):
-        if asked in policy.hierarchies or fold(column) in known or not source.types[column].startswith("VARCHAR"):
+        if asked in policy.hierarchies or fold(column) in known or not _is_text(source.types[column]):
             continue
         try:
             draft = suggest_for(catalog.con, source, column)
@@ -44,21 +45,32 @@ def _look(column: str) -> str:
     return f"It is stored as '{column}'. Look at its groups: {call('show_hierarchy', column, command='hierarchy show')}"
 
 
-def warn_of_text(catalog: Catalog, reading: Reading, released: str, asked: str) -> None:
-    """Say which text columns were released as * for want of a hierarchy, what they look like and what mends it."""
+def warn_of_text(catalog: Catalog, reading: Reading, asked: str, released: str | None = None) -> None:
+    """Say which text columns are released as * for want of a hierarchy, what they look like and what mends it. Before
+    there is a release, those rows are counted that every release of the kind shows as *: with a value that fewer than
+    k rows have."""
     if reading.policy.kind.prints_exact or reading.policy.represent != "closure":
         return
+    if released is None and reading.policy.population is not None:  # whose people make a class of fewer rows
+        return
     source = reading.source.relation
-    texts = [a for a in reading.attributes if a.type == "VARCHAR"]
-    for attribute in texts:
-        column = name(attribute.column)
+    for attribute in reading.attributes:
+        if not _is_text(attribute.type):
+            continue
+        column = f"cast({name(attribute.column)} as varchar)"
         if attribute.hierarchy is None:
-            ((rows, stars),) = catalog.run(f"select count(*), count(*) filter ({column} = '*') from {released}")
-            if stars > TELLING * rows:
+            counted = f"select count(*), count(*) filter ({column} = '*') from {released}"
+            if released is None:
+                counted = (
+                    f"select sum(n), sum(n) filter (n < {reading.policy.k}) "
+                    f"from (select count(*) as n from {source} group by {column})"
+                )
+            ((rows, stars),) = catalog.run(counted)
+            if (stars or 0) > TELLING * (rows or 0):
                 values = catalog.run(
                     f"select distinct {column} from {source} where {column} is not null limit {LOOKED_AT}"
                 )
-                _say(attribute.column, rows, stars, [value for (value,) in values], asked)
+                _say(attribute.column, int(rows), int(stars), [value for (value,) in values], asked)
         ((meant,),) = catalog.run(f"select count(*) from {source} where {column} = '*'")
         if meant:
             log.warning(
@@ -67,6 +79,11 @@ def warn_of_text(catalog: Catalog, reading: Reading, released: str, asked: str) 
                 attribute.column,
                 f"{meant:,}",
             )
+
+
+def _is_text(type_name: str) -> bool:
+    """Has a column of this type values that only a hierarchy can make coarser? True and false need none."""
+    return known_family(type_name) is TEXT and type_name != "BOOLEAN"
 
 
 def _say(column: str, rows: int, stars: int, values: list[str], asked: str) -> None:
@@ -88,6 +105,10 @@ def _drafting(column: str, asked: str) -> str:
     is_named = asked != FRAME and query_or_none(asked) is None
     place = f"{asked if is_named else file_of(asked) or 'TABLE'}.{column}"
     draft = call("suggest_hierarchy", place, command="hierarchy suggest").removesuffix(" --db FILE")
-    uses = {"python": option("suggest"), "command line": "sqlanon anonymize --suggest"}
+    uses = {
+        "python": option("suggest"),
+        "command line": "sqlanon anonymize --suggest",
+        "policy file": option("suggest"),
+    }
     use = f", or use one at once: {uses[reader().name]}" if reader().name in uses else ""
     return f". Draft a hierarchy: {draft}{use}"

@@ -68,6 +68,7 @@ PLAIN = [
     "added",
 ]
 """Facts that are JSON as they are."""
+NO_ROWS = "The table has no rows."
 UNNAMED = "release"
 """The title of a release that is not stored."""
 CURVE_ROWS, MODEL_ROWS = 2_000, 500
@@ -122,6 +123,8 @@ class Facts:
     @property
     def warned(self) -> tuple[Warned, ...]:
         """What holds and still should not be signed unread."""
+        if not self.rows:
+            return (verdict.empty(),)
         found = [
             verdict.other_release(combination_in_words(self.title, one))
             for one in self.others
@@ -276,7 +279,7 @@ def facts_of_table(
             is_release=False,
             source=_shown(source) if source else None,
             policy=policy,
-            claim=(HOMOGENEOUS if person is None else ENTITIES).claim(policy, counted.k or 0),
+            claim=(HOMOGENEOUS if person is None else ENTITIES).claim(policy, counted.k) if counted.k else NO_ROWS,
             entity=person,
             proofs=_proofs_of_table(counted, looked, title, query_or_none(table) is None and not found.is_table),
             rows=counted.rows,

@@ -162,7 +162,7 @@ def test_shell_reads_statements_from_a_pipe(database: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0
+    assert done.returncode == 2  # one of them failed
     assert "42" in done.stdout
     assert "dates" in done.stdout
     assert "still here" in done.stdout

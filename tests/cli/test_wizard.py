@@ -94,3 +94,19 @@ def test_a_wrong_answer_is_asked_again() -> None:
 
     assert not wizard("people.csv", ask, said.append)
     assert any("Unknown column 'agee'" in line and "Did you mean 'age'?" in line for line in said)
+
+
+def test_text_without_a_hierarchy_is_grouped_and_the_policy_does_the_same_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was released as * without a question."""
+    jobs = "".join(f"{20 + i % 2},job {i % 12}\n" for i in range(60))
+    Path("people.csv").write_text("age,job\n" + jobs)
+    asked: list[str] = []
+    taking = answering({"(quasi-identifiers)": "age,job", "(k)": "8"})
+    assert wizard("people.csv", lambda question: asked.append(question) or taking(question), asked.append)
+    assert any("Draft groups for the values of job?" in question for question in asked)
+    assert "suggest = true" in Path("people_policy.toml").read_text()
+    assert main(["run", "people_policy.toml", "-o", "again.csv"]) == 0
+    assert "A suggested hierarchy is used for job" in capsys.readouterr().err
+    assert " | " in Path("people_public.csv").read_text()

@@ -177,6 +177,7 @@ def test_two_releases_of_one_table_give_away_what_each_hides(con: Con) -> None:
     found = the(sqlanon.attack(con, "by_a"), "intersection")
     assert (found.got, found.promise, found.verdict) == (1, 0.5, "BROKEN")
     assert "4 people have fewer than k" in found.tried
+    assert found.told[0] == "intersection with by_b"
     assert the(sqlanon.attack(con, "by_a", others=["by_a"]), "intersection").verdict == "holds"
     assert all(row.attack != "intersection" for row in sqlanon.attack(con, "by_a", others=[]).rows)
     sqlanon.anonymize(con, "grid", ["a", "b"], 2, weights={"b": 100}, name="without_s")

@@ -143,6 +143,12 @@ def test_counts_suggest_roles_where_names_do_not(shared: Con) -> None:
     assert role_of(shared, "x", [i / 7 for i in range(20)], "double")[0] == "quasi"
     assert role_of(shared, "x", [1] * 20, "integer") == ("keep", "the same in every row")
     assert role_of(shared, "hospital_id", [1, 2] * 50, "integer")[0] == "identifier"
+    amounts = [f"{i + 60},5" for i in range(20)]
+    assert role_of(shared, "x", amounts) == (
+        "quasi",
+        "its text looks like numbers with a decimal comma: read the file with sqlanon.file_query(path, decimal=',')",
+    )
+    assert role_of(shared, "x", [f"{i + 1}.12.1980" for i in range(20)])[0] == "quasi"
     assert role_of(shared, "diagnosis", [f"a long story {i}" for i in range(20)])[0] == "identifier"
     assert role_of(shared, "x", [[1], [2], [1]], "integer[]") == ("identifier", "type INTEGER[] cannot be generalized")
 

@@ -159,3 +159,18 @@ def test_a_missing_library_is_named(con: duckdb.DuckDBPyConnection, monkeypatch:
 def test_a_frame_without_columns_is_refused() -> None:
     with pytest.raises(CatalogError, match="The frame has no columns"):
         sqlanon.anonymize(pd.DataFrame(), ["age"], 2)
+
+
+def test_a_release_lists_no_category_that_no_row_of_it_has(con: duckdb.DuckDBPyConnection) -> None:
+    """A filtered frame keeps the categories of those who were filtered out, and to_parquet() writes them."""
+    con.execute("create type ills as enum ('flu', 'cold', 'it''s ), a needle')")
+    con.execute(
+        "create table people as select range % 9 as age, (['flu', 'cold'])[1 + range % 2]::ills as ill, "
+        "{'was': ill} as st from range(40)"
+    )
+    made = sqlanon.anonymize(con, "people", ["age"], 5, sensitive=["ill"], keep=["st"], method="mondrian")
+    assert list(map(str, made.relation().types)) == ["VARCHAR", "VARCHAR", "STRUCT(was VARCHAR)"]
+    frame = con.sql("select age, ill from people").df()
+    assert "needle" in str(frame["ill"].dtype.categories)
+    released = sqlanon.anonymize(con, frame, ["age"], 5, sensitive=["ill"], method="mondrian")
+    assert not hasattr(released.df()["ill"].dtype, "categories")

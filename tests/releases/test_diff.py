@@ -13,12 +13,14 @@ from sqlanon.errors import CatalogError, SqlanonError
 
 def test_policies_differ_in_roles_options_and_mappings() -> None:
     first = sqlanon.Policy(quasi=("age", "zip"), k=5, keep=("ward",), weights={"age": 2})
-    second = sqlanon.Policy(quasi=("age", "ward"), k=10, limits={"age": 5})
+    second = sqlanon.Policy(quasi=("age", "ward"), k=10, limits={"age": 5}, sensitive=("ill",), l=2)
     found = {(c.what, c.column): (c.before, c.after) for c in sqlanon.diff(None, first, second).changes}
     assert found == {
         ("role", "zip"): ("quasi", "not released"),
         ("role", "ward"): ("keep", "quasi"),
+        ("role", "ill"): ("not released", "sensitive"),
         ("k", None): ("5", "10"),
+        ("l", None): ("-", "2"),
         ("weights", "age"): ("2", "-"),
         ("limits", "age"): ("-", "finest 5, coarsest 5"),
     }

@@ -51,6 +51,13 @@ def test_an_explanation_names_every_column_and_every_way_out(con: sqlanon.Connec
     assert weightless.gained is not None
     assert weightless.gained > 0
     assert not any(f"w{i}" in str(found).split() for i in range(97))
+    assert "<td" in found._repr_html_()
+
+
+def test_less_suppression_than_was_allowed_is_no_way_out(con: sqlanon.Connection) -> None:
+    release = sqlanon.anonymize(con, "people", ["age", "zip"], 5, max_suppression=0.02, method="mondrian")
+    said = [reason.said.split(":")[0] for reason in release.explain().reasons if reason.about == "suppression"]
+    assert said == ["max_suppression=0.05"]
 
 
 def test_what_would_be_lost_without_a_column_is_what_a_release_without_it_loses(con: sqlanon.Connection) -> None:
@@ -84,6 +91,11 @@ def test_sql_and_a_stored_release_explain_the_same(con: sqlanon.Connection) -> N
 def test_a_source_that_changed_is_not_explained(con: sqlanon.Connection) -> None:
     release = sqlanon.anonymize(con, "people", ["age", "zip"], 5, effort="fast", name="pub")
     con.execute("insert into people values (30, 1000, 'w1')")
+    with pytest.raises(CatalogError, match="has changed since"):
+        release.explain()
+    con.execute("delete from people where weight = 'w1'")
+    con.execute("insert into people select 30, 1000, 'w1' from range((select 400 - count(*) from people))")
+    con.execute("update people set age = age + 500")  # as many rows, of other values
     with pytest.raises(CatalogError, match="has changed since"):
         release.explain()
 

@@ -9,8 +9,8 @@ from reading import Con, rows
 
 import sqlanon
 from sqlanon.cli.main import main
-from sqlanon.errors import HierarchyError
-from sqlanon.hierarchies.suggest import looks_like
+from sqlanon.errors import CatalogError, HierarchyError, PolicyError
+from sqlanon.hierarchies.suggest import looks_like, suggest
 
 PEOPLE = """
 create table people as select
@@ -38,6 +38,10 @@ def people(con: Con) -> Con:
         (["E11.9", "I10.0", "J45.1"], "codes"),
         (["72,3", "81,0", "64"], "numbers with a decimal comma"),
         (["1.5", "20", "300"], "numbers"),
+        (["52,123.45", "1,000", "77.20"], "numbers with commas between thousands"),
+        (["€12.50", "€3.00", "€120"], "numbers with a unit"),
+        (["12,5 kg", "80 kg", "7 kg"], "numbers with a unit"),
+        (["12 kg", "80 m", "7 kg"], "categories"),
         (["31.12.2024", "2024-01-05", "01.02.1999"], "dates"),
         (["red", "green", "blue"], "categories"),
         (
@@ -66,6 +70,31 @@ def test_a_text_column_released_as_stars_is_told_with_what_mends_it(
     assert "31.12.2024" in said["born"]
 
 
+def test_an_enum_released_as_stars_is_told_and_drafted_like_text(people: Con, caplog: pytest.LogCaptureFixture) -> None:
+    """It is what a categorical column of pandas becomes."""
+    people.execute("create type zips as enum (select distinct zip from people)")
+    people.execute("alter table people alter zip type zips")
+    sqlanon.anonymize(people, "people", ["zip"], 5, method="mondrian")
+    assert "Column 'zip' is text without a hierarchy, and 200 of 200 rows have * there" in caplog.text
+    drafted = sqlanon.anonymize(people, "people", ["zip"], 5, method="mondrian", suggest=True)
+    assert (drafted.metrics()["gcp"] or 0) < 1
+
+
+def test_a_sensitive_column_of_type_uuid_is_an_identifier_like_text_of_that_form(people: Con) -> None:
+    people.execute("alter table people add column token uuid default uuid()")
+    with pytest.raises(PolicyError, match="'token' is in sensitive, but its values look like UUIDs"):
+        sqlanon.anonymize(people, "people", ["age"], 5, sensitive=["token"], method="mondrian")
+
+
+def test_a_query_of_anon_anonymize_says_which_text_it_can_only_release_as_stars(
+    people: Con, caplog: pytest.LogCaptureFixture
+) -> None:
+    people.execute("from anon.anonymize('people', quasi := ['age', 'zip', 'job'], k := 5, method := 'mondrian')")
+    (said,) = {record.getMessage() for record in caplog.records}
+    assert "Column 'zip' is text without a hierarchy, and 200 of 200 rows have * there" in said
+    assert said.endswith("Draft a hierarchy: FROM anon.suggest_hierarchy('people.zip')")
+
+
 def test_nothing_is_said_where_the_text_has_a_hierarchy(people: Con, caplog: pytest.LogCaptureFixture) -> None:
     sqlanon.create_hierarchy(people, "zip", prefix=True)
     sqlanon.anonymize(people, "people", ["age", "zip"], 5, method="mondrian")
@@ -80,6 +109,19 @@ def test_codes_become_prefixes_and_numbers_intervals_with_round_ends(people: Con
     weights = sqlanon.suggest_hierarchy(people, "people.weight")
     assert weights.rows[0][0] == "50,0"
     assert weights.rows[0][1].startswith("[50-")
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (["1,050.00", "2,010.50", "9,000"], ["[1000-2000)", "[2000-9000)", "[9000-10000)"]),
+        (["€10.50", "€20.25", "€90"], ["[10-20)", "[20-90)", "[90-100)"]),
+        (["10,5 kg", "20,25 kg", "90 kg"], ["[10-20)", "[20-90)", "[90-100)"]),
+    ],
+)
+def test_amounts_as_people_write_them_become_intervals(values: list[str], labels: list[str]) -> None:
+    drafted = suggest("amount", dict.fromkeys(values, 1))
+    assert [(row[0], row[1]) for row in drafted.rows] == list(zip(values, labels, strict=True))
 
 
 def test_mixed_dates_become_months_years_and_decades(people: Con) -> None:
@@ -102,6 +144,21 @@ def test_every_draft_is_a_hierarchy_that_covers_its_column(people: Con, column: 
     assert rows(people, f"from anon.hierarchy_gaps('people', '{column}', 'drafted')") == []
     answered = rows(people, f"from anon.suggest_hierarchy('people.{column}')")
     assert set(answered) == set(draft.rows)
+
+
+def test_a_rare_value_is_in_no_label_of_a_drafted_group(con: Con) -> None:
+    """Somebody's own value was released with everybody in the group."""
+    con.execute("create table people as select range % 40 as age, 'town ' || range % 7 as town from range(120)")
+    con.execute(
+        "insert into people values (99, 'Needleville'), (99, 'Needlewick'), (98, 'Needleby'), (98, 'Needleham')"
+    )
+    draft = sqlanon.suggest_hierarchy(con, "people.town")
+    labels = {label for row in draft.rows for label in row[1:] if label != row[0]}
+    assert not any("Needle" in label for label in labels)
+    meant = {label: {row[0] for row in draft.rows if label in row} for label in labels}
+    assert len(set(map(frozenset, meant.values()))) == len(meant)  # each label still has one meaning
+    made = sqlanon.anonymize(con, "people", ["age", "town"], 5, method="mondrian", suggest=True)
+    assert not any("Needle" in str(row) for row in made.relation().fetchall())
 
 
 def test_free_text_is_not_drafted(con: Con) -> None:
@@ -139,7 +196,7 @@ def test_the_command_line_drafts_writes_and_uses(
 
 def test_a_label_with_two_meanings_is_warned_about(con: Con, caplog: pytest.LogCaptureFixture) -> None:
     sqlanon.create_hierarchy(con, "doubtful", rows=[("a", "a", "*"), ("b", "a", "*"), ("c", "d", "*")])
-    assert "'a' each stand for several sets of values" in caplog.text
+    assert "'a' stands for several sets of values" in caplog.text
     caplog.clear()
     sqlanon.create_hierarchy(con, "ragged", rows=[("x", "g", "h", "*"), ("y", "h", "*")])
     assert "'h'" in caplog.text
@@ -163,3 +220,9 @@ def test_no_groups_are_drafted_for_what_looks_like_an_identifier(con: Con, value
     con.execute(f"create table people as select {value} as token, range % 3 as ward from range(60)")
     with pytest.raises(HierarchyError, match=r"Column 'token' looks like an identifier .* Leave it out, or count"):
         sqlanon.suggest_hierarchy(con, "people.token")
+
+
+def test_a_file_without_a_column_is_asked_for_one(people: Con, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age,zip\n")
+    with pytest.raises(CatalogError, match=r"Which column of '.*people\.csv'\? Write '.*people\.csv\.COLUMN'"):
+        sqlanon.suggest_hierarchy(people, str(tmp_path / "people.csv"))

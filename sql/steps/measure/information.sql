@@ -8,6 +8,11 @@ told as (
 ),
 known as (
     __known__
+),
+-- A row is a rank with a value, and the rows of that value up to there: no label needs a row for each of its ranks.
+added as (
+    select attribute, value, rank, sum(rows) over (partition by attribute, value order by rank) as rows
+    from joint
 )
 select attribute, __sensitive__ as sensitive, prior, original, printed
 from (
@@ -27,12 +32,14 @@ left join (
 left join (
     select attribute, sum(rows * log2(hits / mass)) as printed
     from (
-        select told.attribute, any_value(told.rows) as rows, any_value(known.mass) as mass, sum(joint.rows) as hits
+        select told.attribute, told.rows, known.mass, coalesce(upto.rows, 0) - coalesce(below.rows, 0) as hits
         from told
         join known on known.attribute = told.attribute and known.label is not distinct from told.label
-        join joint on joint.attribute = told.attribute and joint.rank between known.lo and known.hi
-            and joint.value is not distinct from told.value
-        group by told.attribute, told.label, told.value
+        asof left join added as upto on upto.attribute = told.attribute
+            and upto.value is not distinct from told.value and upto.rank <= known.hi
+        asof left join added as below on below.attribute = told.attribute
+            and below.value is not distinct from told.value and below.rank < known.lo
     )
+    where hits > 0
     group by attribute
 ) using (attribute)

@@ -23,6 +23,7 @@ from sqlanon.cli.commands.arguments import (
     pair,
     publishing,
     require_database,
+    require_writable,
     source_query,
     weight,
     whole_number,
@@ -50,7 +51,6 @@ from sqlanon.policy.options import (
     UPDATED,
 )
 from sqlanon.policy.policy import OPTIONS
-from sqlanon.releases.publishing import refuse
 from sqlanon.reporting.displays import release_dict, summary
 from sqlanon.udfs.method import Parameter
 from sqlanon.udfs.methods import METHODS
@@ -137,7 +137,9 @@ def _add_generalization(group: argparse._ArgumentGroup) -> None:
 def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--name", help="store the release in the database of --db under this name")
     group.add_argument("--view", action="store_true", help="store it as a view over a stored table")
-    group.add_argument("--replace", action="store_true", help="replace the stored release of that name")
+    group.add_argument(
+        "--replace", action="store_true", help="replace the stored release of that name, and an existing FILE"
+    )
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish to a new duckdb, csv or parquet file")
     add_publishing(group)
     group.add_argument("--json", action="store_true", help="print what was verified and lost as one JSON object")
@@ -164,7 +166,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise PolicyError("--view needs a name: --name patients_public --db FILE")
     with made_or_gone(arguments), asked_database(arguments, arguments.source) as con:
         if output is not None:
-            refuse(con.duckdb, output)
+            require_writable(con, arguments, arguments.source)
         release = sqlanon.anonymize(
             con,
             source_query(arguments, arguments.source),
@@ -175,7 +177,7 @@ def run(arguments: argparse.Namespace) -> None:
             **given,
         )
         if output is not None:
-            release.publish(output, **publishing(arguments))
+            release.publish(output, replace=arguments.replace, **publishing(arguments))
         elif arguments.name is None and not arguments.json:
             print(release.relation())
         if arguments.json:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import sqlanon
+from sqlanon.engine.sources import file_of
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.keys import VARIABLE
 from sqlanon.policy.options import ASKED, MAX_UNIQUE
+from sqlanon.releases.publishing import refuse
 from sqlanon.sqltext import literal, name, query_or_none, split_name
 from sqlanon.udfs.models import MODELS
 
@@ -201,6 +203,14 @@ def require_database(arguments: argparse.Namespace, stored: str | None) -> None:
             f"'{stored}' would be stored in a database in memory and be gone at once. Add --db FILE, or leave the name "
             "out and write a file with -o FILE"
         )
+
+
+def require_writable(con: sqlanon.Connection, arguments: argparse.Namespace, source: str) -> None:
+    """Raise if the file of -o cannot be written: --replace overwrites a file, but never the one that is anonymized."""
+    refuse(con.duckdb, arguments.output, arguments.replace)
+    read = file_of(source) or (source if query_or_none(source) is None else "")
+    if Path(read).is_file() and arguments.output.exists() and arguments.output.samefile(read):
+        raise CatalogError(f"'{arguments.output}' is what is anonymized: write the release to another file")
 
 
 def attach(con: sqlanon.Connection, arguments: argparse.Namespace, sources: Sequence[str], command: str) -> bool:

@@ -16,11 +16,13 @@ from sqlanon.cli.commands.arguments import (
     made_or_gone,
     publishing,
     require_database,
+    require_writable,
 )
 from sqlanon.cli.shell import print_json, run_script
-from sqlanon.errors import CatalogError, PolicyError, policy_file, read_in
+from sqlanon.engine.errors import told
+from sqlanon.engine.session import DatabaseError
+from sqlanon.errors import SQL, CatalogError, PolicyError, SqlanonError, policy_file, read_in
 from sqlanon.policy.job import Job
-from sqlanon.releases.publishing import refuse
 from sqlanon.releases.release import was_published
 from sqlanon.reporting.displays import release_dict, summary
 
@@ -29,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("file", type=Path, help="script.sql, or policy.toml with a source and a policy")
     add_database(parser)
-    parser.add_argument("--replace", action="store_true", help="replace a release that was already published")
+    parser.add_argument(
+        "--replace", action="store_true", help="replace a release that was already published, and an existing FILE"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object for the policy, or for each result")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="publish a policy's release to this new file")
     add_publishing(parser)
@@ -87,10 +91,19 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.output is not None:
             raise PolicyError("-o is for a policy file; a script says PUBLISH name TO 'file'")
         with made_or_gone(arguments), asked_database(arguments) as con:
-            run_script(con, arguments.file.read_text(encoding="utf-8"), print_json if arguments.json else print)
+            _run_script(con, arguments)
         return
     with read_in(policy_file(arguments.db)):
         _run_policy(arguments, arguments.output)
+
+
+def _run_script(con: sqlanon.Connection, arguments: argparse.Namespace) -> None:
+    """Run a SQL script, whose errors speak SQL."""
+    with read_in(SQL):
+        try:
+            run_script(con, arguments.file.read_text(encoding="utf-8"), print_json if arguments.json else print)
+        except DatabaseError as problem:
+            raise SqlanonError(told(problem)) from None
 
 
 def _run_policy(arguments: argparse.Namespace, output: Path | None) -> None:
@@ -101,7 +114,7 @@ def _run_policy(arguments: argparse.Namespace, output: Path | None) -> None:
     require_database(arguments, job.name)
     with asked_database(arguments, job.source) as con:
         if output is not None:
-            refuse(con.duckdb, output)
+            require_writable(con, arguments, job.source)
         for hierarchy, definition in job.define.items():
             create_hierarchy(con, hierarchy, {**definition, "replace": True})
         if job.name is not None and not arguments.replace and was_published(con, job.name):
@@ -109,9 +122,11 @@ def _run_policy(arguments: argparse.Namespace, output: Path | None) -> None:
                 f"Release '{job.name}' was published. A second one of the same people can be put together with it: use "
                 f"--replace if it is to be replaced, another name, or sqlanon refresh for a view"
             )
-        release = sqlanon.anonymize(con, job.source, policy=job.policy, name=job.name, replace=True)
+        release = sqlanon.anonymize(
+            con, job.source, policy=job.policy, name=job.name, replace=True, suggest=job.suggest
+        )
         if output is not None:
-            release.publish(output, **publishing(arguments))
+            release.publish(output, replace=arguments.replace, **publishing(arguments))
         if arguments.json:
             print(json.dumps(release_dict(release)))
             return
