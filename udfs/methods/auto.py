@@ -277,7 +277,7 @@ def _polished(
     problem: Problem, found: Groups, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: Effort
 ) -> Groups:
     """The groups of a search after some cuts of neighboring groups, which none of its moves makes."""
-    last, cuts = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS), max(10, steps.polish * k // 10)
+    last, cuts = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS), max(5, steps.polish * k // 10)
     return refine(problem, found, k, rng, last, steps=cuts, objective=objective)
 
 
