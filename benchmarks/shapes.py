@@ -57,11 +57,14 @@ def main() -> None:
 
 def _elsewhere(tree: Path, shape: str, effort: str, timeout: float) -> Cell:
     """The same cell with the package of another checkout."""
+    path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(tree.resolve())
     try:
         return run("shapes", "cell", timeout, shape=shape, effort=effort)
     finally:
         del os.environ["PYTHONPATH"]
+        if path is not None:
+            os.environ["PYTHONPATH"] = path
 
 
 def _compared(now: Cell, before: Cell) -> Cell:

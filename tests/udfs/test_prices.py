@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from adult import adult, needs_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum import least_loss
@@ -138,3 +139,9 @@ def test_the_same_prices_every_time():
     problem = replace(random_problem(np.random.default_rng(5)))
     one, other = (certify(problem, 3, quiet).prices for _ in range(2))
     assert np.array_equal(one, other)
+
+
+@needs_data
+def test_more_rounds_while_most_of_the_work_is_left_raise_the_bound():
+    long, short = (certify(adult(), 10, quiet, effort=effort).bound for effort in ("best", "balanced"))
+    assert 1.0005 * short < long < 0.0245

@@ -195,3 +195,15 @@ def test_balanced_on_adult_is_within_a_seventh_of_the_bound(is_tree, most):
     found = auto.cluster(table, 10, np.random.default_rng(0), quiet, effort="balanced")
     assert gcp(table, found) <= most
     assert gcp(table, found) <= 1.15 * found.report["proven"]
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="Adult is not here")
+def test_cuts_after_the_search_find_what_its_moves_do_not():
+    table = adult()
+    polished = auto.cluster(table, 50, np.random.default_rng(0), quiet, effort="fast")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto, "_polished", lambda problem, found, *rest: found)
+        searched = auto.cluster(table, 50, np.random.default_rng(0), quiet, effort="fast")
+    assert "proven" in searched.report
+    assert gcp(table, polished) < 0.998 * gcp(table, searched)
+    assert polished.closure(table)[2].min() >= 50

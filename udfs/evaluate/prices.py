@@ -102,6 +102,8 @@ ROUNDS = (
     Round(0.3, 0.3, 100, 0.03, 0.01),
     Round(0.05, 0.2, 300, 0.01, 0.001),
 )
+AGAIN, MOST_LEFT = 3 * ROUNDS[-2:], 0.7
+"""Rounds that follow as long as most of the work is left, this share of it."""
 
 
 @dataclass(frozen=True)
@@ -258,29 +260,33 @@ class Finder:
 
     def ascend(self) -> None:
         """Ascents from the best prices on, each also on boxes that are listed anew, then a walk over all boxes."""
-        prices, due = self.prices.copy(), np.zeros(0)
-        for each in ROUNDS:
+        prices, due, is_raised = self.prices.copy(), np.zeros(0), False
+        for number, each in enumerate(ROUNDS + AGAIN):
             unit = min(float(prices @ self.problem.counts), 2 * self.total) / self.problem.rows
             left = self.left
-            listing = self.listed(self._tamed(prices), each.near * unit) if left > ROUND * self.walk else None
+            if left <= max(ROUND * self.walk, MOST_LEFT * self.work if number >= len(ROUNDS) else 0):
+                break
+            near, is_kept = self._tamed(prices)
+            is_raised &= not is_kept
+            listing = self.listed(near, each.near * unit)
             if listing is None:
                 break
             self.walk = max(self.walk, left - self.left)
             self.boxes = listing if self.boxes is None else _joined(self.boxes, due <= each.stay * unit, listing)
-            due = self._climb(prices, np.geomspace(each.first, each.last, each.steps) * unit)
-        if self.boxes is not None:
+            due, is_raised = self._climb(prices, np.geomspace(each.first, each.last, each.steps) * unit), True
+        if self.boxes is not None and is_raised:
             most = max(self.left, ENDING * self.walk)
             self._keep(np.clip(prices, 0.0, self.cap), f"prices by {len(self.boxes.loss):,} boxes", most)
 
-    def _tamed(self, prices: Floats) -> Floats:
+    def _tamed(self, prices: Floats) -> tuple[Floats, bool]:
         """The prices that boxes are listed by. Where boxes are many, prices that break some of them break far too many
-        to list: then they are nearer to those that break none."""
+        to list: then they are nearer to those that break none, which are also found and kept."""
         if self.boxes is None or self.k * len(prices) <= HEAVY:
-            return prices
+            return prices, False
         whole = np.clip(prices, 0.0, self.cap)
         sound = whole.copy()
-        self._keep(sound, f"prices by {len(self.boxes.loss):,} boxes", self.left)
-        return sound + NEARER * (whole - sound)
+        is_kept = self._keep(sound, f"prices by {len(self.boxes.loss):,} boxes", self.left)
+        return sound + NEARER * (whole - sound), is_kept
 
     @property
     def total(self) -> float:

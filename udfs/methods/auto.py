@@ -4,10 +4,10 @@ The start is peel. Where a row's loss is that of its box alone (NCP, LM, precisi
 the cheapest boxes (loops/cheapest.py), unless the attributes have too many levels for that. The search then opens boxes
 (after/search.py): in a table where k and the tuples are not too many, by the prices that also prove how near to the
 best possible the answer is; in a block of a larger one, with 'balanced' and a small k, by what rows lose at the start,
-as prices take too long. Everywhere else refine polishes the groups: with eight columns of Adult it loses less from
-k = 100 on. On a single column the optimum along it, which hilbert's dynamic program finds, is one of the starts; with
-several numbers, the groups of mondrian are. In a small table each start is refined a little before one is chosen, and
-refining ends where prices prove that nothing loses less.
+as prices take too long. Some cuts by refine follow the search by prices. Everywhere else refine polishes the groups:
+with eight columns of Adult it loses less from k = 100 on. On a single column the optimum along it, which hilbert's
+dynamic program finds, is one of the starts; with several numbers, the groups of mondrian are. In a small table each
+start is refined a little before one is chosen, and refining ends where prices prove that nothing loses less.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
@@ -99,13 +99,26 @@ class Effort:
     """how many there are for each tuple at most, both the fewer the larger groups are, as boxes then have more rows,"""
     warmth: float = 1.5
     """and its heat at the beginning."""
+    polish: int = 0
+    """Steps of refine after it, at k = 10, in proportion to k: moves find less the more rows they displace."""
 
 
 EFFORTS = {
-    "fast": Effort(10_000, 20, search=2_000),
-    "balanced": Effort(150_000, 400, exchange=28_000, search=23_000, own=2_500, near=0.5, boxes=5, warmth=4.0),
+    "fast": Effort(10_000, 20, search=2_000, polish=10),
+    "balanced": Effort(
+        150_000, 400, exchange=28_000, search=23_000, own=2_500, near=0.5, boxes=5, warmth=4.0, polish=30
+    ),
     "best": Effort(
-        150_000, 6_000, longer=0.5, heat=0.5, exchange=175_000, search=500_000, near=2.0, boxes=14, warmth=8.0
+        150_000,
+        6_000,
+        longer=0.5,
+        heat=0.5,
+        exchange=175_000,
+        search=500_000,
+        near=2.0,
+        boxes=14,
+        warmth=8.0,
+        polish=200,
     ),
 }
 
@@ -256,9 +269,19 @@ def _searched(
     from sqlanon.udfs.after.search import search
 
     work = max(steps.search * len(problem.counts), LEAST if steps.near > 0 else LEAST // 12)
+    rest = between(progress, 0, THOUSANDTHS * 4 // 5)
     opened = {"near": steps.near * 10 / k, "each": steps.boxes * (10 / k) ** 0.5}
-    found = search(problem, start, k, rng, progress, proof, objective=objective, work=work, heat=steps.warmth, **opened)
+    found = search(problem, start, k, rng, rest, proof, objective=objective, work=work, heat=steps.warmth, **opened)
+    found = _polished(problem, found, k, rng, progress, objective, steps)
     return _proven(found, proof, objective)
+
+
+def _polished(
+    problem: Problem, found: Groups, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: Effort
+) -> Groups:
+    """The groups of a search after some cuts of neighboring groups, which none of its moves makes."""
+    last, cuts = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS), max(5, steps.polish * k // 10)
+    return refine(problem, found, k, rng, last, steps=cuts, objective=objective)
 
 
 def _proven(groups: Groups, proof: Certificate | None, objective: str) -> Groups:

@@ -4,7 +4,7 @@ numba rewrites functions in a dozen ways that such loops have no use for, and ma
 itself, though what the loops consist of only ever runs as a part of them. Here a part is translated, and nothing more;
 the loop that it is linked into is optimized once, with all its parts. That takes half the time.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,attr-defined"
 
 from __future__ import annotations
 

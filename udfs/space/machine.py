@@ -48,7 +48,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def loop(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a loop over bare arrays, which sees named tuples as records (records.py). Who calls it often makes
     records of them once."""
-    asked = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", **LOOPS}
+    asked: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", **LOOPS}
     try:
         made = numba.njit(cache=True, **asked)(function)
     except RuntimeError:  # there is no folder to keep it in

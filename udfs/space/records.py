@@ -4,7 +4,7 @@ Its fields are read as those of the named tuple: `record.rows[i]`. An array of o
 sheet (bare.py), a named tuple in it is a record. Numbers are those of the moment in which the loop is called. What a
 loop passes on to its parts is then one word, however many arrays there are, which is most of what compiling them takes.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,override"
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import extending, types
 from numba.core import cgutils
 from numba.core.datamodel import models
@@ -49,7 +49,7 @@ class Recorded:
         forms: list[Any] = []
         words: list[int] = []
         _write(given, forms, words)
-        self._numba_type_ = _record(type(given), tuple(forms))
+        self._numba_type_ = _record(type(given), tuple(forms))  # type: ignore[arg-type]
         self.words = np.array(words, dtype=np.int64)
         self.address = self.words.ctypes.data
 
