@@ -276,7 +276,7 @@ def test_a_callers_transaction_is_refused_and_left_open(con: duckdb.DuckDBPyConn
     [
         ({"methods": "kaka"}, r"Unknown method 'kaka' .*Did you mean 'kaca'\?"),
         ({"methods": []}, "methods is empty"),
-        ({"metrics": "gpc"}, r"Unknown metric 'gpc' .*Did you mean 'gcp'\?"),
+        ({"metrics": "gpc"}, r"Unknown metric 'gpc'\. Did you mean 'gcp'\?"),
         ({"metrics": ""}, "metrics is empty"),
         ({"metrics": "cm"}, "cm looks at a sensitive column"),
         ({"k": []}, r"k is \[\]; it must be whole numbers"),
