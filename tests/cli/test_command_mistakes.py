@@ -71,6 +71,9 @@ def test_replace_overwrites_a_file_but_never_the_one_that_is_anonymized(capsys: 
     for reading in ([], ["--delimiter", ","]):
         assert main([*made, "people.csv", "--replace", *reading]) == 2
         assert "is what is anonymized" in capsys.readouterr().err
+    for query in ("select age from 'people.csv'", "from read_csv('p*.csv')", 'select age from "people.csv" as p'):
+        assert main([made[0], query, *made[2:], "./people.csv", "--replace"]) == 2
+        assert "is what is anonymized" in capsys.readouterr().err
     assert Path("people.csv").read_text() == ROWS
 
 

@@ -88,7 +88,7 @@ NARROWER = 0.7
 LOST = 0.01
 """The share of boxes that may be missing then; otherwise the walk begins anew."""
 NARROWEST = 0.001
-"""What is left of that limit when it is no use to lower it further: too many boxes are tight but for rounding."""
+"""Below this share of it, the limit is not lowered further: too many boxes are then tight but for rounding."""
 FEW = 20_000
 """This many boxes are not too many for a search in any table."""
 ROUND = 3

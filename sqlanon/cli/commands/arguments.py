@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from glob import glob
 from pathlib import Path
 from typing import Any
 
 import sqlanon
-from sqlanon.engine.sources import file_of
 from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.keys import VARIABLE
 from sqlanon.policy.options import ASKED, MAX_UNIQUE
@@ -18,6 +19,8 @@ from sqlanon.releases.publishing import refuse
 from sqlanon.sqltext import literal, name, query_or_none, split_name
 from sqlanon.udfs.models import MODELS
 
+QUOTED = re.compile(r"'((?:[^']|'')+)'|\"([^\"]+)\"")
+"""What a query has in quotes: files, among others."""
 Group = argparse.ArgumentParser | argparse._ArgumentGroup
 
 
@@ -206,10 +209,17 @@ def require_database(arguments: argparse.Namespace, stored: str | None) -> None:
 
 
 def require_writable(con: sqlanon.Connection, arguments: argparse.Namespace, source: str) -> None:
-    """Raise if the file of -o cannot be written: --replace overwrites a file, but never the one that is anonymized."""
+    """Raise if the file of -o cannot be written: --replace overwrites a file, but never one that is anonymized, which a
+    query may name anywhere."""
     refuse(con.duckdb, arguments.output, arguments.replace)
-    read = file_of(source) or (source if query_or_none(source) is None else "")
-    if Path(read).is_file() and arguments.output.exists() and arguments.output.samefile(read):
+    texts = (
+        [source]
+        if query_or_none(source) is None
+        else [text.replace("''", "'") or other for text, other in QUOTED.findall(source)]
+    )
+    found = (file for text in texts for file in (text, *glob(text, recursive=True)))  # noqa: PTH207 (Path.glob has one folder)
+    read = [file for file in found if Path(file).is_file()]
+    if arguments.output.exists() and any(arguments.output.samefile(file) for file in read):
         raise CatalogError(f"'{arguments.output}' is what is anonymized: write the release to another file")
 
 
