@@ -9,13 +9,28 @@ from hypothesis import strategies as st
 from problems import generators, random_problem
 from sweeping import examples
 
-from sqlanon.udfs.after import scan
-from sqlanon.udfs.after.windows import Lattice
+from sqlanon.udfs.after.scan import fill, hash_classes, room_for, scan
+from sqlanon.udfs.after.windows import DRAWING, Lattice
 from sqlanon.udfs.problem import Floats, Ints, Numbers, Problem
 from sqlanon.udfs.space import costs
+from sqlanon.udfs.space.bare import bare
 from sqlanon.udfs.space.levels import levels
+from sqlanon.udfs.space.machine import loop
 
 some = settings(max_examples=examples(40), deadline=None)
+
+
+@loop
+def filled(ranks, groups, levels, lines, room):
+    """What all rows lose once those without a group have joined one."""
+    return fill(bare(ranks), 0, ranks.shape[1], groups, levels, lines, room)
+
+
+@loop
+def scanned(k, line, ranks, many, levels, lines, room):
+    """Say of all rows which windows they are in."""
+    hash_classes(bare(ranks), 0, ranks.shape[1], levels, room)
+    return scan(k, line, bare(ranks), 0, ranks.shape[1], many, levels, lines, room)
 
 
 def lattice_of(table: Problem, objective: str = "ncp") -> Lattice:
@@ -75,10 +90,10 @@ def test_rows_without_a_group_join_the_one_whose_loss_they_raise_least(rng, obje
     groups = int(rng.integers(1, 4))
     assume(len(tuples) > groups)
     group = rng.permutation(np.r_[np.arange(groups), rng.integers(groups, size=len(tuples) - groups - 1), -1])
-    alone, filled = int(np.flatnonzero(group < 0)[0]), group.copy()
-    ranks = np.ascontiguousarray(lattice.small[:, tuples])
-    total = scan._filled(ranks, filled, groups, lattice.levels, lattice.lines)
-    assert total == pytest.approx(loss_of(table, filled, tuples, objective), abs=1e-5 * len(tuples))
+    alone, room = int(np.flatnonzero(group < 0)[0]), room_for(len(tuples), groups, lattice.levels, DRAWING)
+    room.taken[:] = group
+    total = filled(np.ascontiguousarray(lattice.small[:, tuples]), groups, lattice.levels, lattice.lines, room)
+    assert total == pytest.approx(loss_of(table, room.taken, tuples, objective), abs=1e-5 * len(tuples))
     choices = []
     for home in range(groups):
         group[alone] = home
@@ -89,11 +104,10 @@ def test_rows_without_a_group_join_the_one_whose_loss_they_raise_least(rng, obje
 def windows_in(lattice: Lattice, nodes: Ints, tuples: Ints, line: int, worth: Floats, k: int) -> Ints:
     """The windows of one pool, whose rows are in the order of the line."""
     ranks = np.ascontiguousarray(lattice.small[:, tuples])
-    hashed = np.empty((len(ranks), int(lattice.levels.depth.max()), len(tuples)), dtype=np.uint64)
-    scan._hash(ranks, lattice.levels, hashed)
-    found = np.full(len(tuples), -1)
-    scan.scan(k, line, ranks, worth, nodes, hashed, lattice.levels, lattice.lines, found)
-    return found
+    room = room_for(len(tuples), max(len(nodes), len(tuples) // k), lattice.levels, DRAWING)
+    room.taken[:], room.worth[:], room.node[: len(nodes)] = -1, worth, nodes
+    scanned(k, line, ranks, len(nodes), lattice.levels, lattice.lines, room)
+    return room.taken
 
 
 def some_nodes(lattice: Lattice, count: int, rng: np.random.Generator) -> Ints:

@@ -29,13 +29,13 @@ from functools import cache
 
 import numpy as np
 
-from sqlanon.udfs.after.scan import Drawing, Levels, Lines, propose
+from sqlanon.udfs.after.scan import Drawing, Levels, Lines, propose, room_for
 from sqlanon.udfs.problem import Floats, Ints, Numbers
 from sqlanon.udfs.space.boxes import Axis
 from sqlanon.udfs.space.costs import Rate
 from sqlanon.udfs.space.levels import Codes, class_losses
 
-DRAWING = Drawing(tries=3, generalizations=60, mixed=0.15, moved=0.07, shares=np.array([0.0, 0.2, 0.4]))
+DRAWING = Drawing(tries=3, generalizations=60, mixed=0.15, moved=0.07, shares=np.array([0.0, 0.2, 0.4]), choices=3)
 """Of a generalization this many attributes are as in another group, and this many are a level up, and as many down."""
 
 
@@ -77,12 +77,14 @@ class Lattice:
         ranks, price = np.ascontiguousarray(self.small[:, tuples[order]]), price[order]
         inner = (group - group[first][pool])[order]
         seeds = rng.integers(1 << 63, size=len(size), dtype=np.uint64)
+        most = int(np.max(size)) // k
         cores = min(os.cpu_count() or 1, len(size))
 
         def look(core: int) -> None:
             mine = np.arange(core, len(size), cores)
-            pools = (first[mine], size[mine], ranks, inner, price, limit[mine], seeds[mine])
-            propose(k, line, *pools, self.levels, self.lines, DRAWING, found)
+            pools = (first[mine], size[mine], len(mine), ranks, inner, price, limit[mine], seeds[mine])
+            room = room_for(int(size[mine].max()), most, self.levels, DRAWING)
+            propose(k, line, *pools, self.levels, self.lines, DRAWING, room, found)
 
         # A pool has rows and a seed of its own: however many threads, the answer is the same.
         others = [_threads().submit(look, core) for core in range(1, cores)]
