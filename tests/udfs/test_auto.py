@@ -101,6 +101,18 @@ def test_a_time_budget_is_spent_and_kept():
     assert 15 <= next(ticks) <= 19
 
 
+def test_prices_guide_a_search_that_has_the_seconds_for_it(people):
+    def timed(seconds: float) -> Groups:
+        ticks = count()
+        found = run(people, 5, time_budget=seconds, clock=lambda: float(next(ticks)))
+        assert seconds <= next(ticks) <= seconds + 9
+        return found
+
+    short, long = timed(auto.PACES["fast"]), timed(60)
+    assert "proven" not in short.report
+    assert long.report["proven"] <= gcp(people, long) < gcp(people, short)
+
+
 def test_its_parameters_are_declared():
     defaults = {"objective": "ncp", "effort": "balanced", "time_budget": None}
     assert METHODS["auto"].check({}) == defaults

@@ -41,13 +41,15 @@ def test_tiny_tables_end_not_far_from_the_optimum():
     began = reached = possible = 0.0
     for _ in range(60):
         problem, k = tiny(tables), int(tables.integers(2, 4))
+        if (least := least_loss(problem, k)) == 0:
+            continue  # every price is 0 then and no box is opened; peel finds these groups
         start = Groups.collect(np.arange(len(problem.counts)), np.zeros(len(problem.counts)), problem.counts)
         found = search(problem, start, k, rng, quiet, certify(problem, k, quiet, work=3_000_000), work=300_000, near=20)
         began += gcp(problem, start)
-        reached, possible = reached + gcp(problem, found), possible + least_loss(problem, k)
+        reached, possible = reached + gcp(problem, found), possible + least
     # What is missing is where the best groups are in boxes that are not nearly tight, which are not opened.
     assert began > 1.5 * possible
-    assert reached <= 1.3 * possible
+    assert reached <= 1.05 * possible
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -121,8 +123,9 @@ def test_a_listing_is_thinned_to_what_a_walk_for_nearer_boxes_lists(rng, k):
     found = certify(problem, k, quiet, work=3_000_000)
     unit = float(found.prices @ problem.counts) / problem.rows
     finder = prices.Finder(problem, k, k, "ncp", 10**9, quiet)
-    wide, narrow = (finder.listed(found.prices, slack * unit + 1e-6, np.inf) for slack in (2.0, 1.0))
-    finder._thin(found.prices, unit + 1e-6, wide)
+    fees = found.fees.among(finder.grid.ranks)
+    wide, narrow = (finder.listed(found.prices, slack * unit + 1e-6, fees, np.inf) for slack in (2.0, 1.0))
+    finder._thin(found.prices, unit + 1e-6, wide, fees)
     boxes, used = wide.count[:2]
     assert wide.loss[:boxes].tolist() == narrow.loss.tolist()
     assert wide.end[:boxes].tolist() == narrow.end.tolist()
@@ -168,14 +171,14 @@ def test_balanced_reports_the_bound_that_its_prices_prove(monkeypatch):
     assert found.report["proven"] > 0
 
 
-def test_where_prices_are_far_from_what_is_lost_groups_are_refined_instead(monkeypatch):
+def test_prices_by_pairs_tell_little_of_boxes_so_that_groups_are_refined_instead(monkeypatch):
     columns = np.random.default_rng(1).normal(size=(600, 8))
     ranks = columns.argsort(axis=0).argsort(axis=0)
     problem = Problem(ranks, np.ones(600, np.int64), tuple(Numbers(np.sort(c)) for c in columns.T), np.ones(8))
+    assert certify(problem, 5, quiet, effort="balanced").is_pairwise
     refined = auto.cluster(problem, 5, np.random.default_rng(0), quiet)
-    monkeypatch.setattr(auto, "GUIDING", 0.0)
+    monkeypatch.setattr(auto, "_guides", lambda *asked: True)
     searched = auto.cluster(problem, 5, np.random.default_rng(0), quiet)
-    assert refined.report["proven"] < 0.5 * gcp(problem, refined)
     assert gcp(problem, refined) < gcp(problem, searched)
 
 

@@ -23,6 +23,9 @@ Decided:
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import numpy as np
 
 from sqlanon.udfs.after import moves
@@ -65,9 +68,12 @@ def search(
     heat: float = HEAT,
     near: float = NEAR,
     each: float = np.inf,
+    seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """The best groups that were seen in this much work; their loss is never more than before."""
-    is_kept = groups.group != SUPPRESSED
+    """The best groups that were seen in this much work, or in so many seconds instead; their loss is never more than
+    before."""
+    begin, is_kept = clock(), groups.group != SUPPRESSED
     state = State(problem, groups, is_kept, k, certificate, objective, near, each)
     least, found, share, due = state.loss, groups, 0.0, 0.0
     if not len(state.boxes.loss) or least <= 0:
@@ -75,7 +81,7 @@ def search(
     while share < 1:
         progress(int(share * THOUSANDTHS), THOUSANDTHS, **({"loss": state.share} if objective == "ncp" else {}))
         state.anneal(heat * COLD**share, rng)
-        share = state.work / max(work, 1)
+        share = state.work / max(work, 1) if seconds is None else (clock() - begin) / max(seconds, 1e-9)
         if share >= min(due, 1) and state.loss < least:
             least, found, due = state.loss, state.groups(groups, is_kept), share + KEPT
     progress(THOUSANDTHS, THOUSANDTHS)

@@ -1,4 +1,4 @@
-"""Is a certificate right? Prices in, the worst broken box out, and nothing shared with the search for the prices.
+"""Is a certificate right? Prices and fees in, the worst broken box out, and nothing shared with the search for them.
 
 A plain enumeration of all boxes in numpy, straight from the definition: no pruning, no order, no compiled loop. Time is
 the product of the attributes' generalized values (all nodes of a tree, all ranges of a line) times the tuples: it is
@@ -7,7 +7,7 @@ for tables of some thousands of tuples with small hierarchies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -25,25 +25,46 @@ class Broken:
     excess: float
 
 
-def worst(problem: Problem, k: int, prices: Floats, objective: str = "ncp") -> Broken:
-    """Of all boxes of k rows or more, the one whose k dearest rows exceed its loss most, on average; also if none does.
+Region = tuple[Ints, Ints, float]
+"""The lowest and highest ranks of a region, and what it charges every group in it."""
 
-    A row that costs more than a suppressed one counts as a box of its own without ends.
+
+def proven(problem: Problem, k: int, prices: Floats, regions: Sequence[Region] = ()) -> float:
+    """What all rows lose at least together: their prices, less a fee for each group that a region has rows for."""
+    rows = [int(problem.counts[_inside(problem, region)].sum()) for region in regions]
+    charged = sum(fee * (count // k) for (_, _, fee), count in zip(regions, rows, strict=True))
+    return float(prices @ problem.counts) - charged
+
+
+def worst(problem: Problem, k: int, prices: Floats, objective: str = "ncp", regions: Sequence[Region] = ()) -> Broken:
+    """Of all boxes of k rows or more, the one whose dearest rows, k or more of them, exceed its loss and the fees of
+    the regions around it most, by a row of k; also if none does.
+
+    A row that costs more than a suppressed one counts as a box of its own without ends, as does a fee below 0.
     """
     sides = [list(_sides(attribute)) for attribute in problem.attributes]
     masks = [
         [(problem.ranks[:, j] >= lo) & (problem.ranks[:, j] <= hi) for lo, hi in side] for j, side in enumerate(sides)
     ]
-    found = Broken((), (), float(prices.max(initial=0.0) - problem.weights.sum()))
+    outside = np.array([~_inside(problem, each) for each in regions], dtype=bool).reshape(len(regions), len(prices))
+    fees = np.array([fee for _, _, fee in regions])
+    found = Broken((), (), max(float(prices.max(initial=0.0) - problem.weights.sum()), -float(fees.min(initial=0.0))))
     for choice in product(*(range(len(side)) for side in sides)):
         inside = np.logical_and.reduce([mask[place] for mask, place in zip(masks, choice, strict=True)])
         if problem.counts[inside].sum() < k:
             continue
         ends = [side[place] for side, place in zip(sides, choice, strict=True)]
-        excess = _dearest(prices, problem.counts, inside, k) - _loss(problem, ends, objective)
+        excess = _dearest(prices, problem.counts, inside, k, _loss(problem, ends, objective))
+        if excess > found.excess:
+            excess -= float(fees @ ~(outside & inside).any(axis=1)) / k
         if excess > found.excess:
             found = Broken(tuple(lo for lo, _ in ends), tuple(hi for _, hi in ends), excess)
     return found
+
+
+def _inside(problem: Problem, region: Region) -> Bools:
+    low, high, _ = region
+    return np.asarray(((problem.ranks >= low) & (problem.ranks <= high)).all(axis=1))
 
 
 def _sides(attribute: Numbers | Tree) -> Iterator[tuple[int, int]]:
@@ -55,10 +76,10 @@ def _sides(attribute: Numbers | Tree) -> Iterator[tuple[int, int]]:
         yield from ((lo, hi) for lo in range(size) for hi in range(lo, size))
 
 
-def _dearest(prices: Floats, counts: Ints, inside: Bools, k: int) -> float:
-    """The mean price of the k dearest rows."""
-    rows = np.sort(np.repeat(prices[inside], np.minimum(counts[inside], k)))
-    return float(rows[-k:].mean())
+def _dearest(prices: Floats, counts: Ints, inside: Bools, k: int, loss: float) -> float:
+    """By how much the k dearest rows exceed the loss, and of the next k - 1 those that do; by a row of k."""
+    more = np.sort(np.repeat(prices[inside] - loss, np.minimum(counts[inside], 2 * k)))[::-1]
+    return float(more[:k].sum() + np.maximum(more[k : 2 * k - 1], 0.0).sum()) / k
 
 
 def _loss(problem: Problem, ends: list[tuple[int, int]], objective: str) -> float:

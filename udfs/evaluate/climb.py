@@ -10,18 +10,29 @@ from sqlanon.udfs.space.machine import inner, loop
 
 
 @loop
-def climb(k, counts, prices, listing, steps, due):
-    """Raise all prices by each step, then project them onto all listed boxes that break, in the metric Σ rows · price².
+def climb(k, counts, prices, listing, fees, first, region, steps, due, used):
+    """Raise all prices by each step and lower all fees, then project them onto all listed boxes that break, in the
+    metric Σ rows · price² + Σ groups · fee² / k. The regions of box b are `region[first[b] : first[b + 1]]`.
 
     The boxes come forwards and backwards in turn. A box is looked at when it is due: no sooner than all raises since it
     was last looked at can have broken it. Its members are put in order then, the dearest first, which they mostly are.
     """
-    boxes, turns, tuples = len(due), len(steps), len(prices)
-    counts, prices, steps, due = bare(counts), bare(prices), bare(steps), bare(due)
+    boxes, turns, tuples, regions = len(due), len(steps), len(prices), len(fees.low)
+    counts, prices, steps, due, first, region, used = (
+        bare(counts),
+        bare(prices),
+        bare(steps),
+        bare(due),
+        bare(first),
+        bare(region),
+        bare(used),
+    )
     raised, work, member = 0.0, 0, listing.member
     for turn in range(turns):
         for t in range(tuples):
             prices[t] += steps[turn]
+        for r in range(regions):
+            fees.amount[r] = max(0.0, fees.amount[r] - k * steps[turn])
         raised += steps[turn]
         for number in range(boxes):
             box = number if turn % 2 == 0 else boxes - 1 - number
@@ -30,24 +41,38 @@ def climb(k, counts, prices, listing, steps, due):
             begin, end = listing.end[box - 1] if box else 0, listing.end[box]
             work += end - begin
             _sort(prices, member, begin, end)
-            rows, total, weight, last = 0, 0.0, 0.0, begin
-            while rows < k and last < end:
+            loss, allowed, weight = listing.loss[box], 0.0, 0.0
+            for place in range(first[box], first[box + 1]):
+                allowed += fees.amount[region[place]]
+                weight += k / fees.most[region[place]]
+            most = 2 * k - 1 if allowed > 0 else k
+            rows, over, last = 0, -allowed, begin
+            while rows < most and last < end:
                 t = member[last]
-                some = min(counts[t], k - rows)
+                some = min(counts[t], most - rows)
+                if prices[t] <= loss:
+                    some = min(some, k - rows)
+                    if some <= 0:
+                        break
                 rows += some
-                total += some * prices[t]
+                over += some * (prices[t] - loss)
                 weight += some * some / counts[t]
                 last += 1
-            over = total - k * listing.loss[box]
-            due[box] = raised - min(over, 0.0) / k
+            reach = k if first[box] == first[box + 1] else 2 * k + k * (first[box + 1] - first[box])
+            due[box] = raised - min(over, 0.0) / reach
             if over <= 0:
                 continue
-            rows = 0
+            part, rows = over / weight, 0
+            used[box] += part
             for i in range(begin, last):
                 t = member[i]
-                some = min(counts[t], k - rows)
+                some = min(counts[t], most - rows)
+                if prices[t] <= loss:
+                    some = min(some, k - rows)
                 rows += some
-                prices[t] -= over / weight * some / counts[t]
+                prices[t] -= part * some / counts[t]
+            for place in range(first[box], first[box + 1]):
+                fees.amount[region[place]] += part * k / fees.most[region[place]]
     for box in range(boxes):
         due[box] -= raised
     return work
@@ -77,30 +102,31 @@ def _in_tree(grid, j, one, other):
 
 
 @inner
-def _on_lines(grid, first, last, whole):
-    """Write where the values of each tuple begin and end on the lines, side by side, and how long these are; how many
-    they are."""
+def _on_lines(grid, ratio, first, last, whole):
+    """Write where the values of each tuple begin and end on the lines, side by side, and how long these are, all times
+    the ratio; how many they are."""
     lines = 0
     for j in range(len(grid.ranks)):
         if grid.is_line[j]:
-            whole[lines] = grid.whole[j]
+            whole[lines] = ratio[j] * grid.whole[j]
             for t in range(len(first)):
                 place = grid.begin[j] + grid.ranks[j, t]
-                first[t, lines], last[t, lines] = grid.first[place], grid.last[place]
+                first[t, lines], last[t, lines] = ratio[j] * grid.first[place], ratio[j] * grid.last[place]
             lines += 1
     return lines
 
 
 @loop
-def nearest(grid, k, some, prices):
-    """What covering each of some tuples and its (k - 1)-th nearest other row loses, on exact lines and trees.
+def nearest(grid, k, some, prices, ratio, is_mean):
+    """What covering each of some tuples and its (k - 1)-th nearest other row loses, on exact lines and trees; or the
+    mean for the k - 1 nearest. An attribute that is a line counts `ratio` times.
 
     `some` are indices; their prices are written. O(E d) for each, and less where most are far.
     """
     attributes, size = grid.ranks.shape
-    prices = bare(prices)
+    prices, ratio = bare(prices), bare(ratio)
     first, last, whole = np.empty((size, attributes)), np.empty((size, attributes)), np.empty(attributes)
-    lines = _on_lines(grid, first, last, whole)
+    lines = _on_lines(grid, ratio, first, last, whole)
     top = np.empty(k + 1)
     rows = np.empty(k + 1, np.int64)
     for one in some:
@@ -131,3 +157,9 @@ def nearest(grid, k, some, prices):
                 entries -= 1
             entries += 1
         prices[one] = top[entries - 1] if held >= k else 0.0
+        if is_mean and held >= k:
+            total, rest = 0.0, k
+            for i in range(entries):
+                total += top[i] * min(rows[i], rest)
+                rest -= min(rows[i], rest)
+            prices[one] = total / (k - 1)

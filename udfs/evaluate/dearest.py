@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqlanon.udfs.problem import Floats, Ints
+from sqlanon.udfs.problem import Bools, Floats, Ints
 from sqlanon.udfs.space.grid import Small
 from sqlanon.udfs.space.machine import inner
 
@@ -34,12 +34,26 @@ class Listing(NamedTuple):
     end: Ints
     """Where the members of each box end."""
     member: Small
+    size: Ints
+    """How many tuples each box has; no more are listed where these are all."""
     count: Ints
     """How many boxes and members there are, how many boxes found no room, and how many boxes and members have room."""
     most: int
     """How many members a box has at most."""
     is_every: bool = False
     """Are all ranges of a line in a partial box listed, or of those from one value on the one that breaks most?"""
+
+    def up_to(self, boxes: int, members: int) -> Listing:
+        """The first boxes, without the room after them."""
+        return self._replace(
+            loss=self.loss[:boxes], end=self.end[:boxes], member=self.member[:members], size=self.size[:boxes]
+        )
+
+    def only(self, which: Bools) -> Listing:
+        """Some of the boxes."""
+        length = np.diff(self.end, prepend=0)
+        member = self.member[np.repeat(which, length)]
+        return self._replace(loss=self.loss[which], end=np.cumsum(length[which]), member=member, size=self.size[which])
 
 
 def top_of(q: int) -> Top:
@@ -138,17 +152,17 @@ def put(prices, tuples, begin, end, loss, lowest, slack, listing):
             after -= 1
         listing.member[after] = t
         size += 1
-    listing.loss[box], listing.end[box] = loss, place + size
+    listing.loss[box], listing.end[box], listing.size[box] = loss, place + size, end - begin
     count[0], count[1] = box + 1, place + size
 
 
 @inner
-def lower(prices, tuples, begin, end, loss, top, entries, q, total):
-    """Lower the prices above a box's loss, all by the same share, so that the q dearest rows do not break it."""
+def lower(prices, tuples, begin, end, loss, top, entries, over):
+    """Lower the prices above a box's loss, all by the same share, so that those of the listed rows are so much less."""
     above = 0.0
     for i in range(entries):
         above += max(top.price[i] - loss, 0.0) * top.rows[i]
-    kept = max(0.0, 1 - (total - q * loss) / above) if above > TINY else 0.0
+    kept = max(0.0, 1 - over / above) if above > TINY else 0.0
     for i in range(begin, end):
         t = tuples[i]
         if prices[t] > loss:

@@ -23,6 +23,7 @@ own that covers k rows, the highest price alone must not exceed L(B): then one w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,24 +32,25 @@ import numpy as np
 from sqlanon.udfs.evaluate import walk as walks
 from sqlanon.udfs.evaluate.climb import climb, nearest
 from sqlanon.udfs.evaluate.dearest import Listing, top_of
+from sqlanon.udfs.evaluate.fees import Fees, around, charged_in, no_fees, regions_of
 from sqlanon.udfs.method import Progress, quiet
-from sqlanon.udfs.problem import Bools, Floats, Numbers, Problem
-from sqlanon.udfs.space.grid import grid_of
+from sqlanon.udfs.problem import Bools, Floats, Ints, Numbers, Problem
+from sqlanon.udfs.space.grid import Grid, grid_of
 
 WORK = {"fast": 6_000, "balanced": 16_000, "best": 50_000}
 """How often each tuple may be looked at, by effort, at k = 10 or less; more often where groups are larger."""
 MOST = {"fast": 60_000_000, "balanced": 600_000_000, "best": 2_000_000_000}
 """How many tuples are looked at in a large table."""
-LEAST = 500_000
+LEAST = {"fast": 500_000, "balanced": 8_000_000, "best": 100_000_000}
 """How many tuples are looked at in any table, at least."""
 CAPS = 2.0 ** np.arange(-10, 1)
 """The caps on prices, as shares of what a suppressed row loses."""
 LONGER = 5
 """How many times as long a walk takes under twice the cap, about."""
-CHEAP = 30
-"""A walk that takes less than one part in so many of the work that is left is no more than a probe."""
 MORE = 1.1
 """Caps on prices are raised as long as each adds up to this many times the one before; ascents do the rest."""
+SAMPLE = 100
+"""Tuples by which one of two ways to price nearest rows is chosen."""
 FEWEST = 50
 """Prices by the nearest rows are looked for only if the work allows one for every 50th tuple, or for more."""
 DEAR = 20
@@ -79,6 +81,8 @@ class Round:
     steps: int
     first: float
     last: float
+    is_charging: bool = False
+    """Do regions charge fees?"""
 
 
 FEWER = 5
@@ -93,17 +97,33 @@ FEW = 20_000
 """This many boxes are not too many for a search in any table."""
 ROUND = 3
 """How many times as long as a walk a round takes, and the walk at the end."""
-ROUNDS = (
-    Round(0.15, 0.1, 20, 0.12, 0.08),
-    Round(0.05, 0.2, 80, 0.08, 0.025),
-    Round(0.05, 0.2, 150, 0.025, 0.006),
-    Round(0.03, 0.2, 200, 0.01, 0.003),
-    Round(0.03, 0.2, 300, 0.005, 0.001),
-    Round(0.3, 0.3, 100, 0.03, 0.01),
-    Round(0.05, 0.2, 300, 0.01, 0.001),
+FIRST = Round(0.15, 0.1, 20, 0.12, 0.08)
+PLENTY, CROWDED = 12, 0.5
+"""Work is plenty if it suffices for this many walks like the first that lists boxes, and for more where k is above 10
+or that listed more boxes than this for each tuple."""
+AMPLE = (
+    Round(0.3, 0.5, 40, 0.2, 0.1, is_charging=True),
+    Round(0.2, 0.3, 70, 0.1, 0.04, is_charging=True),
+    Round(0.1, 0.2, 140, 0.04, 0.01, is_charging=True),
+    Round(0.05, 0.2, 140, 0.01, 0.001, is_charging=True),
 )
-AGAIN, MOST_LEFT = 3 * ROUNDS[-2:], 0.7
-"""Rounds that follow as long as most of the work is left, this share of it."""
+"""The rounds after the first where work is plenty,"""
+SCARCE = (
+    Round(0.05, 0.2, 80, 0.08, 0.025),
+    Round(0.05, 0.2, 150, 0.025, 0.006, is_charging=True),
+    Round(0.03, 0.2, 200, 0.01, 0.003, is_charging=True),
+    Round(0.03, 0.2, 300, 0.005, 0.001, is_charging=True),
+    Round(0.3, 0.3, 100, 0.03, 0.01, is_charging=True),
+    Round(0.05, 0.2, 300, 0.01, 0.001, is_charging=True),
+)
+"""and where it is not;"""
+AGAIN = 3 * (
+    Round(0.1, 0.5, 200, 0.05, 0.01, is_charging=True),
+    Round(0.05, 0.5, 300, 0.01, 0.001, is_charging=True),
+)
+MOST_LEFT = 0.75
+"""those that follow as long as most of the work is left, this share of it. Their prices count only if they add up to
+more: by then hardly any box is broken that was not listed."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +133,9 @@ class Certificate:
     problem: Problem
     prices: Floats
     how: str
+    is_pairwise: bool = False
+    """Are they by pairs of rows? Then they tell little of boxes."""
+    fees: Fees | None = None
     boxes: Listing | None = None
     """Boxes that prices nearly break, if they were listed, with their dearest rows first."""
 
@@ -123,9 +146,17 @@ class Certificate:
         return self.total * SAFE / whole if whole > 0 else 0.0
 
     @property
+    def regions(self) -> list[tuple[Ints, Ints, float]]:
+        """The lowest and highest ranks of each region, and what it charges every group in it."""
+        if self.fees is None:
+            return []
+        fees = self.fees.among(self.problem.ranks.T)
+        return list(zip(fees.low, fees.high, fees.amount.tolist(), strict=True))
+
+    @property
     def total(self) -> float:
         """What all rows lose at least together, but for rounding."""
-        return float(self.prices @ self.problem.counts)
+        return float(self.prices @ self.problem.counts) - (0.0 if self.fees is None else self.fees.total)
 
 
 def certify(
@@ -145,14 +176,14 @@ def certify(
         problem, _ = problem.merged()
     if work is None:
         more = min(max(1.0, np.sqrt(k / 10)), 3.0 if effort == "best" else 1.6)
-        work = min(int(WORK[effort] * more) * len(problem.counts) + LEAST, MOST[effort])
+        work = min(int(WORK[effort] * more) * len(problem.counts) + LEAST[effort], MOST[effort])
     finder = Finder(problem, k, k if is_homogeneous else 1, objective, work, progress)
     finder.pair()
     finder.rise()
     if is_homogeneous:
         finder.ascend()
     progress(1, 1)
-    return Certificate(problem, finder.prices, finder.how, finder.boxes)
+    return Certificate(problem, finder.prices, finder.how, finder.is_pairwise, finder.fees, finder.boxes)
 
 
 def near_boxes(
@@ -164,7 +195,8 @@ def near_boxes(
         return certificate.boxes or _listing(0, 0, 0)
     finder = Finder(problem, k, k, objective, MOST["balanced"], quiet)
     most = max(FEW, each * len(problem.counts))
-    return finder.listed(certificate.prices, slack, most) or certificate.boxes or _listing(0, 0, 0)
+    fees = finder.fees if certificate.fees is None else certificate.fees.among(finder.grid.ranks)
+    return finder.listed(certificate.prices, slack, fees, most) or certificate.boxes or _listing(0, 0, 0)
 
 
 class Finder:
@@ -180,8 +212,9 @@ class Finder:
         self.whole = float(problem.weights.sum())
         self.cap = self._least()
         self.prices = np.where(problem.counts < k, self.cap, 0.0)
-        self.how = "rows that no other k - 1 are equal to"
-        self.top = top_of(q)
+        self.how, self.is_pairwise = "rows that no other k - 1 are equal to", False
+        self.top = top_of(2 * k)
+        self.fees = self.none = no_fees(self.grid)
         self.walk = 0
         self.boxes: Listing | None = None
 
@@ -210,21 +243,14 @@ class Finder:
                 return
 
     def _rise(self, caps: list[float]) -> bool:
-        """Greedy under some caps, of which those are left out that are far lower than the work allows. False if the
-        last is too much work."""
-        last, spent, gain = caps[0], 0, np.inf
+        """Greedy under one cap after the other. False if the next is too much work."""
+        spent, gain = 0, np.inf
         for cap in caps:
-            before = self.total
-            expected = spent * (cap / last) ** np.log2(LONGER)
-            if spent and cap < caps[-1] and expected * LONGER < self.left / CHEAP:
-                continue
-            left = self.left
-            if expected > left or not self._greedy(cap, left):
+            before, left = self.total, self.left
+            if spent * LONGER > left or not self._greedy(cap, left):
                 return False
-            doublings = max(1.0, float(np.log2(cap / last)))
-            last, spent = cap, left - self.left
-            self.walk = spent
-            gain, gained = (self.total / before if before > 0 else np.inf) ** (1 / doublings), gain
+            spent = self.walk = left - self.left
+            gain, gained = self.total / before if before > 0 else np.inf, gain
             if 1 < gain < gained < np.inf and spent > self.left / DEAR:
                 gain = 1 + (gain - 1) ** 2 / (gained - 1)
             if self.q == self.k and 1 < gain < MORE and len(self.finenesses) == 1:
@@ -233,85 +259,140 @@ class Finder:
         return True
 
     def pair(self) -> None:
-        """Where lines are coarse: what each row loses together with its (k - 1)-th nearest other.
+        """Where lines are coarse: what each row loses together with others that are near.
 
-        A box of k rows holds one that is as far, so that no price exceeds the loss of a box. Where the work is too much
-        for all tuples, some have a price, evenly drawn, and all others none; where it is enough for hardly any, the
-        bound would be next to nothing, and the work is kept for what follows.
+        A box of k rows holds one that is as far as the (k - 1)-th nearest other, so that no price exceeds the loss of a
+        box. Or, which is more on lines, the mean for the k - 1 nearest: on a line the s (s - 1) / 2 pairs of s rows
+        lose at most ⌊s² / 4⌋ times what their range does, so that pairs may count more there by the ratio of both,
+        which is least for k rows. Elsewhere, also on a line with NULL, no pair loses more than all rows do. That is
+        true of the rows of a group together, not of each by itself.
+
+        Where the work is too much for all tuples, some have a price, evenly drawn, and all others none; where it is
+        enough for hardly any, the bound would be next to nothing, and the work is kept for what follows.
         """
         size = len(self.prices)
         many = min(size, max(1, self.left // (3 * size)))
-        if len(self.finenesses) == 1 or many * FEWEST < size:
+        if self.k == 1 or len(self.finenesses) == 1 or many * FEWEST < size:
             return
-        exact, prices = grid_of(self.problem, self.objective), np.zeros(size)
-        for some in np.array_split(np.arange(many) * size // many, max(1, many * size // QUOTA)):
-            nearest(exact, self.k, some, prices)
-            self._spend(len(some) * size)
-        if prices @ self.problem.counts > self.prices @ self.problem.counts:
+        exact = grid_of(self.problem, self.objective)
+        plain, ratio = np.ones((2, len(exact.ranks)))
+        for j in np.flatnonzero(exact.is_line).tolist():
+            if exact.first[exact.begin[j] + exact.ranks[j]].max() <= exact.whole[j]:
+                ratio[j] = self.k * (self.k - 1) / (2 * (self.k**2 // 4))
+        ways = [(plain, False)]
+        if self.q == self.k:
+            ways = [(ratio, True)] if exact.is_line.all() else [(ratio, True), (plain, False)]
+        prices = np.zeros(size)
+        if len(ways) > 1:
+            ways.sort(key=lambda way: -self._pair(exact, min(many, SAMPLE), prices, *way))
+        total = self._pair(exact, many, prices, *ways[0])
+        if total > self.prices @ self.problem.counts:
             how = "nearest rows" if many == size else f"nearest rows of {many:,} tuples, nothing for the others"
-            self.prices, self.how = np.minimum(prices, self.whole), how
+            self.prices, self.how, self.is_pairwise = np.minimum(prices, self.whole), how, True
+
+    def _pair(self, exact: Grid, many: int, prices: Floats, ratio: Floats, is_mean: bool) -> float:
+        """Write the prices of some tuples, evenly drawn, and 0 for the others; what they add up to."""
+        size, prices[:] = len(prices), 0.0
+        for some in np.array_split(np.arange(many) * size // many, max(1, many * size // QUOTA)):
+            nearest(exact, self.k, some, prices, ratio, is_mean)
+            self._spend(len(some) * size)
+        return float(prices @ self.problem.counts)
 
     def _greedy(self, cap: float, most: int) -> bool:
         """Prices under this cap; False if that is too much work."""
-        if not self._keep(np.full(len(self.prices), cap), "greedy prices", most):
+        if not self._keep(np.full(len(self.prices), cap), self.none, "greedy prices", most):
             return False
         self.cap = max(self.cap, cap)
         return True
 
     def ascend(self) -> None:
         """Ascents from the best prices on, each also on boxes that are listed anew, then a walk over all boxes."""
-        prices, due, is_raised = self.prices.copy(), np.zeros(0), False
-        for number, each in enumerate(ROUNDS + AGAIN):
+        prices, fees, due, used, best = self.prices.copy(), self.none, np.zeros(0), np.zeros(0), None
+        for each in self._rounds():
             unit = min(float(prices @ self.problem.counts), 2 * self.total) / self.problem.rows
             left = self.left
-            if left <= max(ROUND * self.walk, MOST_LEFT * self.work if number >= len(ROUNDS) else 0):
-                break
-            near, is_kept = self._tamed(prices)
-            is_raised &= not is_kept
-            listing = self.listed(near, each.near * unit)
+            near, is_kept = self._tamed(prices, fees)
+            best = None if is_kept else best
+            listing = self.listed(near, each.near * unit, fees)
             if listing is None:
                 break
             self.walk = max(self.walk, left - self.left)
-            self.boxes = listing if self.boxes is None else _joined(self.boxes, due <= each.stay * unit, listing)
-            due, is_raised = self._climb(prices, np.geomspace(each.first, each.last, each.steps) * unit), True
-        if self.boxes is not None and is_raised:
-            most = max(self.left, ENDING * self.walk)
-            self._keep(np.clip(prices, 0.0, self.cap), f"prices by {len(self.boxes.loss):,} boxes", most)
+            if self.boxes is None:
+                self.boxes, used = listing, np.zeros(len(listing.loss))
+            else:
+                stay = due <= each.stay * unit
+                self.boxes, is_first = _joined(self.boxes.only(stay), listing)
+                used = np.append(used[stay], np.zeros(len(listing.loss)))[is_first]
+            if each.is_charging:
+                fees = regions_of(self.grid, self.boxes, self.k, fees, used)
+            due, used = self._climb(prices, fees, np.geomspace(each.first, each.last, each.steps) * unit)
+            if best is None or each not in AGAIN or self._sum(prices, fees) > self._sum(*best):
+                best = prices.copy(), fees.copied()
+        if self.boxes is not None and best is not None:
+            prices, fees = best
+            self._keep(np.clip(prices, 0.0, self.cap), fees, self._how(fees), max(self.left, ENDING * self.walk))
 
-    def _tamed(self, prices: Floats) -> tuple[Floats, bool]:
+    def _rounds(self) -> Iterator[Round]:
+        """The rounds that work is left for."""
+        if self.left > ROUND * self.walk:
+            yield FIRST
+        for rounds, least in ((AMPLE if self._has_plenty() else SCARCE, 0.0), (AGAIN, MOST_LEFT)):
+            for each in rounds:
+                if self.left <= max(ROUND * self.walk, least * self.work):
+                    return
+                yield each
+
+    def _has_plenty(self) -> bool:
+        """Does the work suffice for rounds that list many boxes?"""
+        each = 0.0 if self.boxes is None else len(self.boxes.loss) / len(self.prices)
+        return bool(self.left > PLENTY * max(1.0, (self.k / 10) ** 0.5) * max(1.0, each / CROWDED) * self.walk)
+
+    def _how(self, fees: Fees) -> str:
+        """What prices were found by."""
+        assert self.boxes is not None
+        by, charging = f"prices by {len(self.boxes.loss):,} boxes", int((fees.amount > 0).sum())
+        return f"{by} and fees of {charging:,} regions" if charging else by
+
+    def _tamed(self, prices: Floats, fees: Fees) -> tuple[Floats, bool]:
         """The prices that boxes are listed by. Where boxes are many, prices that break some of them break far too many
         to list: then they are nearer to those that break none, which are also found and kept."""
         if self.boxes is None or self.k * len(prices) <= HEAVY:
             return prices, False
         whole = np.clip(prices, 0.0, self.cap)
         sound = whole.copy()
-        is_kept = self._keep(sound, f"prices by {len(self.boxes.loss):,} boxes", self.left)
+        is_kept = self._keep(sound, fees, self._how(fees), self.left)
         return sound + NEARER * (whole - sound), is_kept
 
     @property
     def total(self) -> float:
-        """What the best prices add up to."""
-        return float(self.prices @ self.problem.counts)
+        """What the best prices add up to, less the fees."""
+        return self._sum(self.prices, self.fees)
 
-    def _climb(self, prices: Floats, steps: Floats) -> Floats:
-        """Climb as far as work is left; how much each box lacks of breaking."""
+    def _sum(self, prices: Floats, fees: Fees) -> float:
+        return float(prices @ self.problem.counts) - fees.total
+
+    def _climb(self, prices: Floats, fees: Fees, steps: Floats) -> tuple[Floats, Floats]:
+        """Climb as far as work is left; how much each box lacks of breaking, and as how many groups it was used."""
         assert self.boxes is not None
-        due, end = np.zeros(len(self.boxes.loss)), max(self.left // 2, 2 * self.walk)
+        first, region = around(self.grid, self.boxes, fees)
+        due, used = np.zeros((2, len(self.boxes.loss)))
+        climbed, end = 0.0, max(self.left // 2, 2 * self.walk)
         for some in np.array_split(steps, max(1, len(steps) * len(self.boxes.member) // QUOTA)):
-            self._spend(climb(self.k, self.grid.counts, prices, self.boxes, some, due))
+            self._spend(climb(self.k, self.grid.counts, prices, self.boxes, fees, first, region, some, due, used))
+            climbed += float(some.sum())
             if self.left < end:
                 break
-        return due
+        return due, used / climbed
 
-    def _keep(self, prices: Floats, how: str, most: int) -> bool:
+    def _keep(self, prices: Floats, fees: Fees, how: str, most: int) -> bool:
         """Lower the prices in broken boxes, and keep them if they are the best. False if that is too much work."""
-        if not self._walk(prices, 0.0, False, _listing(0, 0, 0), most):
+        if not self._walk(prices, 0.0, False, _listing(0, 0, 0), fees, most):
             return False
-        if prices @ self.problem.counts > self.total:
-            self.prices, self.how = prices, how
+        if self._sum(prices, fees) > self.total:
+            self.prices, self.fees, self.how, self.is_pairwise = prices, fees.copied(), how, False
         return True
 
-    def listed(self, prices: Floats, slack: float, every: float = 0) -> Listing | None:
+    def listed(self, prices: Floats, slack: float, fees: Fees, every: float = 0) -> Listing | None:
         """The boxes that are broken at so much less loss; fewer, or none, where they are too many. Every such box if a
         search may have this many, else of the ranges from one value on the one that is broken most."""
         most = MEMBERS + 2 * self.k
@@ -319,14 +400,11 @@ class Finder:
         boxes = int(min(every or np.inf, room // 10))
         for part in (1,) if every else (1, FEWER):
             listing = _listing(boxes, room, most)._replace(is_every=every > 0)
-            if self._walk(prices, slack / part, True, listing, self.left // 2):
-                found, used = listing.count[:2].tolist()
-                return listing._replace(
-                    loss=listing.loss[:found], end=listing.end[:found], member=listing.member[:used]
-                )
+            if self._walk(prices, slack / part, True, listing, fees, self.left // 2):
+                return listing.up_to(*listing.count[:2].tolist())
         return None
 
-    def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: Listing, most: int) -> bool:
+    def _walk(self, prices: Floats, slack: float, is_listing: bool, listing: Listing, fees: Fees, most: int) -> bool:
         """Walk over all boxes. False if that takes more than this much work, or more room than the listing has; one of
         every box goes on with those that are nearer."""
         stack, spent, least = walks.start(self.grid, prices), 0, slack * NARROWEST
@@ -337,34 +415,38 @@ class Finder:
                     return False
                 if listing.count[2] > LOST * len(listing.loss):
                     stack, listing.count[:3] = walks.start(self.grid, prices), 0
-                self._thin(prices, slack, listing)
+                self._thin(prices, slack, listing, fees)
             if spent > most or stack.depth[0] == walks.HOPELESS or listing.count[2]:
                 return False
             rest = most - spent
             quota = min(QUOTA, rest + 1)
             done = walks.walk(
-                self.grid, self.k, self.q, prices, slack, is_listing, stack, self.top, listing, quota, rest
+                self.grid, self.k, self.q, prices, slack, is_listing, stack, self.top, listing, fees, quota, rest
             )
             spent += done
             self._spend(done)
         return not listing.count[2]
 
-    def _thin(self, prices: Floats, slack: float, listing: Listing) -> None:
+    def _thin(self, prices: Floats, slack: float, listing: Listing, fees: Fees) -> None:
         """Leave those boxes in a listing that would be broken at so much less loss."""
         found, used = listing.count[:2].tolist()
         if not found:
             return
-        member, length = listing.member[:used], np.diff(listing.end[:found], prepend=0)
-        rows = np.minimum(self.grid.counts[member], self.k)
+        listed = listing.up_to(found, used)
+        length = np.diff(listed.end, prepend=0)
+        charged = charged_in(self.grid, listed, fees)
+        most = np.repeat(np.where(charged > 0, 2 * self.k - 1, self.k), length)
+        rows = np.minimum(self.grid.counts[listed.member], most)
         before = np.append(0, np.cumsum(rows))[:-1]
-        first = listing.end[:found] - length
-        dearest = np.clip(self.k - (before - np.repeat(before[first], length)), 0, rows) * prices[member]
-        is_near = np.add.reduceat(dearest, first) > self.k * (listing.loss[:found] - slack)
-        kept = member[np.repeat(is_near, length)]
-        count = int(is_near.sum())
-        listing.loss[:count] = listing.loss[:found][is_near]
-        listing.end[:count], listing.member[: len(kept)] = np.cumsum(length[is_near]), kept
-        listing.count[:3] = count, len(kept), 0
+        before -= np.repeat(before[listed.end - length], length)
+        dearest = np.clip(self.k - before, 0, rows)
+        more = prices[listed.member] - np.repeat(listed.loss, length)
+        more = dearest * more + (np.clip(most - before, 0, rows) - dearest) * np.maximum(more, 0.0)
+        kept = listed.only(np.add.reduceat(more, listed.end - length) - charged > -self.k * slack)
+        count, used = len(kept.loss), len(kept.member)
+        listing.loss[:count], listing.size[:count], listing.end[:count] = kept.loss, kept.size, kept.end
+        listing.member[:used] = kept.member
+        listing.count[:3] = count, used, 0
 
     def _spend(self, work: int) -> None:
         self.left -= int(work)
@@ -374,22 +456,22 @@ class Finder:
 def _listing(boxes: int, members: int, most: int) -> Listing:
     """Room for so many boxes and members, of which a box has no more than `most`."""
     count = np.array([0, 0, 0, boxes, members])
-    return Listing(np.empty(boxes), np.empty(boxes, np.int64), np.empty(members, np.int32), count, most)
+    ends, sizes = np.empty((2, boxes), np.int64)
+    return Listing(np.empty(boxes), ends, np.empty(members, np.int32), sizes, count, most)
 
 
-def _joined(old: Listing, is_kept: Bools, new: Listing) -> Listing:
-    """Some of the old boxes and all new ones, each once."""
-    loss = np.append(old.loss[is_kept], new.loss)
-    before, after = np.diff(old.end, prepend=0), np.diff(new.end, prepend=0)
-    member = np.append(old.member[np.repeat(is_kept, before)], new.member)
-    end = np.cumsum(np.append(before[is_kept], after))
-    # Boxes of the same members lose the same; which members these are, a sum of random numbers tells.
-    words = np.random.default_rng(0).integers(1 << 63, size=int(member.max(initial=0)) + 1, dtype=np.uint64)
-    sums = np.append(np.uint64(0), np.cumsum(words[member]))
-    key = (sums[end] - sums[np.append(0, end[:-1])]) ^ loss.view(np.uint64)
-    is_first = np.zeros(len(loss), dtype=bool)
-    is_first[np.unique(key, return_index=True)[1]] = True
-    length = np.diff(end, prepend=0)
-    return Listing(
-        loss[is_first], np.cumsum(length[is_first]), member[np.repeat(is_first, length)], new.count, new.most
+def _joined(old: Listing, new: Listing) -> tuple[Listing, Bools]:
+    """All boxes, each once, and which of both that leaves."""
+    both = old._replace(
+        loss=np.append(old.loss, new.loss),
+        end=np.append(old.end, len(old.member) + new.end),
+        member=np.append(old.member, new.member),
+        size=np.append(old.size, new.size),
     )
+    # Boxes of the same members lose the same; which members these are, a sum of random numbers tells.
+    words = np.random.default_rng(0).integers(1 << 63, size=int(both.member.max(initial=0)) + 1, dtype=np.uint64)
+    sums = np.append(np.uint64(0), np.cumsum(words[both.member]))
+    key = (sums[both.end] - sums[np.append(0, both.end[:-1])]) ^ both.loss.view(np.uint64)
+    is_first = np.zeros(len(both.loss), dtype=bool)
+    is_first[np.unique(key, return_index=True)[1]] = True
+    return both.only(is_first), is_first

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sqlanon.udfs.evaluate.dearest import TINY, dearest, is_broken, lower, put, rows_of
+from sqlanon.udfs.evaluate.fees import over
 from sqlanon.udfs.problem import Floats, Ints
 from sqlanon.udfs.space.bare import bare, beginning
 from sqlanon.udfs.space.grid import Grid, Small
@@ -256,7 +257,7 @@ def _is_below(sums, q, low, high, highest, most):
 
 
 @inner
-def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shortest, top, listing, stack, quota):
+def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shortest, top, listing, stack, fees, quota):
     """Look at the ranges of the exact line, the last attribute, in a partial box; or only at the shortest of k rows.
 
     Of the ranges from one value on, that is listed which breaks most, or every one that does. How many tuples and
@@ -291,13 +292,13 @@ def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shor
             if not _is_below(sums, q, low, high + 1, highest, may - rounding):
                 end = starts[high + 1]
                 work += end - begin
-                entries, _, total = dearest(counts, prices, tuples, begin, end, q, top)
-                if total > may and listing.is_every:
-                    put(prices, tuples, begin, end, width, top.price[entries - 1], slack, listing)
-                elif total > may and is_listing:
-                    until, widest, most = end, width, total - q * width
-                elif total > may:
-                    lower(prices, tuples, begin, end, width, top, entries, q, total)
+                entries, more, lowest = over(grid, k, q, prices, tuples, begin, end, width, top, fees)
+                if more > most + TINY and listing.is_every:
+                    put(prices, tuples, begin, end, width, lowest, slack, listing)
+                elif more > most + TINY and is_listing:
+                    until, widest, most = end, width, more
+                elif more > most + TINY:
+                    lower(prices, tuples, begin, end, width, top, entries, more)
                     due = work + length if due == 0 else due
             if is_shortest:
                 break
@@ -308,7 +309,7 @@ def _ranges(grid, k, q, prices, slack, tuples, length, loss, is_listing, is_shor
 
 
 @loop
-def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hopeless):
+def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, fees, quota, hopeless):
     """Go on with a walk until it ends, its quota of work is used up or its listing full; how much work was done.
 
     It is hopeless if the ranges of a single partial box take so much.
@@ -337,11 +338,11 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
             if not may_break:
                 continue
             if j == last:
-                entries, _, total = dearest(grid.counts, prices, mine, begin, end, q, top)
-                if is_listing:
-                    put(prices, mine, begin, end, loss, top.price[entries - 1], slack, listing)
-                elif total > q * loss:
-                    lower(prices, mine, begin, end, loss, top, entries, q, total)
+                entries, more, lowest = over(grid, k, q, prices, mine, begin, end, loss, top, fees)
+                if is_listing and more > -q * slack:
+                    put(prices, mine, begin, end, loss, lowest, slack, listing)
+                elif more > 0 and not is_listing:
+                    lower(prices, mine, begin, end, loss, top, entries, more)
                 continue
             room = highest + slack
             below = stack.tuple[j + 1]
@@ -356,7 +357,7 @@ def walk(grid, k, q, prices, slack, is_listing, stack, top, listing, quota, hope
                     continue
                 done = _ranges(
                     grid, k, q, prices, slack, inside, end - begin, loss, is_listing, is_shortest, top,
-                    listing, stack, hopeless,
+                    listing, stack, fees, hopeless,
                 )  # fmt: skip
                 work += done
                 if done > hopeless:

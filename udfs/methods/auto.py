@@ -15,7 +15,8 @@ exchanged between groups (exchange/search.py) or, with 'fast', in small tables a
 groups are refined. The report says which.
 `effort` counts in steps, so that the same seed gives the same groups: 'fast' is a start and a short search, 'balanced'
 takes some seconds, 'best' half a minute or more on a table like Adult. `time_budget` counts in seconds instead:
-the start runs to its end, loading compiled code included, and what is left of the budget goes to refine.
+the start runs to its end, loading compiled code included, and what is left of the budget goes to the search, or to
+refine if it is short.
 
 Time O(E (s d + r (d + log E))) and memory O(E (d + h)) for s steps of peel and r of refine over E distinct tuples with
 d attributes of h levels. Above `LARGE` tuples in the table s and r fall in proportion, as each step does more work.
@@ -62,6 +63,8 @@ ROOM = 100
 """The search by prices needs room for this many groups to exchange rows."""
 LEAST = 12_000_000
 """The work of a search by prices in any table, at least; a twelfth of it with 'fast'."""
+SHORTER = 0.15
+"""The power of 10 / k by which the search is shorter where groups are larger, as its moves take more work then."""
 TINY = 1_000
 """In a table of this many tuples every start is tried: each is refined a little, and the best goes on."""
 TIGHT = 1e-6
@@ -72,6 +75,11 @@ OWN, NEAR = 0.75, 0.001
 """Where prices are what rows lose: this share of it, and boxes that lack so much of being tight are opened."""
 LUKEWARM = 0.5
 """The heat of that search, which has too few moves to cool down from more."""
+PACES = {"best": 1e-3, "balanced": 2e-4, "fast": 1e-4}
+"""With a budget of so many seconds for each tuple, the search by prices is that of this effort; with less there is
+none."""
+SEARCHING = 0.8
+"""The share of a budget that it has; the cuts after it have the rest."""
 PER_TUPLE = 8
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
 
@@ -80,17 +88,20 @@ PER_TUPLE = 8
 class Effort:
     """How many steps peel and refine may take, those of refine at k = 10.
 
-    They grow with the power `longer` of k: a step takes less time where groups are fewer, and does less.
+    They grow with the power `longer` of k: a step takes less time where groups are fewer, and does less. The heat is
+    that of refine; see `_heat`.
     """
 
     peel: int
     refine: int
     longer: float = 0.2
     heat: float = 0.0
+    fewer: float = 1.0
+    """The share of steps with heat, which take longer."""
     exchange: int = 0
     """Work of the search with models for each row."""
     search: int = 0
-    """Work of the search by prices for each tuple,"""
+    """Work of the search by prices for each tuple, up to k = 10; less of larger groups, whose moves it takes more,"""
     own: int = 0
     """and by what rows lose at its start, where there are too many tuples to find prices."""
     near: float = 0.0
@@ -100,13 +111,26 @@ class Effort:
     warmth: float = 1.5
     """and its heat at the beginning."""
     polish: int = 0
-    """Steps of refine after it, at k = 10, in proportion to k: moves find less the more rows they displace."""
+    """Steps of refine after it, at k = 10, in proportion to k: moves find less the more rows they displace,"""
+    glow: float = 0.0
+    """and their heat."""
 
 
 EFFORTS = {
     "fast": Effort(10_000, 20, search=2_000, polish=10),
     "balanced": Effort(
-        150_000, 400, exchange=28_000, search=23_000, own=2_500, near=0.5, boxes=5, warmth=4.0, polish=30
+        150_000,
+        400,
+        heat=0.1,
+        fewer=0.7,
+        exchange=28_000,
+        search=23_000,
+        own=2_500,
+        near=0.5,
+        boxes=5,
+        warmth=4.0,
+        polish=30,
+        glow=0.05,
     ),
     "best": Effort(
         150_000,
@@ -114,13 +138,34 @@ EFFORTS = {
         longer=0.5,
         heat=0.5,
         exchange=175_000,
-        search=500_000,
+        search=450_000,
         near=2.0,
-        boxes=14,
+        boxes=5,
         warmth=8.0,
-        polish=200,
+        polish=400,
+        glow=0.03,
     ),
 }
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What is left of a budget in seconds, if there is one."""
+
+    seconds: float | None
+    clock: Callable[[], float]
+    begin: float
+
+    @property
+    def left(self) -> float | None:
+        """Seconds, 0 if it is used up; None if there is no budget."""
+        return None if self.seconds is None else max(0.0, self.seconds - (self.clock() - self.begin))
+
+    def effort(self, asked: str, tuples: int) -> str | None:
+        """The effort of a search by prices of so many tuples; None if there is no time for one."""
+        if self.seconds is None:
+            return asked
+        return next((effort for effort, pace in PACES.items() if self.seconds >= pace * tuples), None)
 
 
 def cluster(
@@ -136,21 +181,21 @@ def cluster(
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
     """Start, then search or refine. The problem is this part of a table that was cut into blocks."""
-    begin = clock()
-    steps = EFFORTS[effort]
+    limit, steps = Limit(time_budget, clock, begin=clock()), EFFORTS[effort]
     if problem.sensitive is not None and not problem.models and objective in ADDITIVE:
         merged, place = problem.merged()
         again = partial(cluster, objective=objective, effort=effort, time_budget=time_budget, part=part, clock=clock)
         return repair.spread(again(merged, k, rng, progress), place, problem.counts, rng)
     tuples = len(problem.counts)
     share = min(1.0, LARGE * part / tuples)
-    is_open = objective in ADDITIVE and not problem.models and time_budget is None and problem.rows >= ROOM * k
-    is_searched = is_open and part == 1 and tuples <= SMALL and k * tuples <= LISTED
+    pace = limit.effort(effort, tuples)
+    is_open = objective in ADDITIVE and not problem.models and problem.rows >= ROOM * k
+    is_searched = is_open and part == 1 and tuples <= SMALL and k * tuples <= LISTED and pace is not None
     fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
     is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
     offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
     is_tiny = tuples <= TINY and part == 1 and objective in ADDITIVE and time_budget is None
-    proof = _proof(problem, k, progress, objective, effort) if is_searched or is_tiny else None
+    proof = _proof(problem, k, progress, objective, pace or effort) if is_searched or is_tiny else None
     improved = partial(refine, objective=objective, least=-np.inf if proof is None else proof.total * (1 + TIGHT))
     if tuples <= TINY and not problem.models and time_budget is None:
         unlike = {costs.excess(problem, one, objective): one for one in offers}
@@ -160,21 +205,20 @@ def cluster(
     start = min(offers, key=lambda one: costs.excess(problem, one, objective))
     rest = between(progress, THOUSANDTHS // (4 if proof is None else 3), THOUSANDTHS)
     if is_exchanged:
-        left = None if time_budget is None else max(0.0, time_budget - (clock() - begin))
-        work = None if left is not None else int(steps.exchange * problem.rows * share)
+        work, left = None if time_budget is not None else int(steps.exchange * problem.rows * share), limit.left
         exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
         if exchange is not None:
             return exchange
-    if proof is not None and is_searched and _guides(problem, proof, start, steps, objective):
-        return _searched(problem, start, k, rng, rest, objective, steps, proof)
-    if is_open and k <= FEW and not is_searched and steps.own and not _has_numbers(problem):
+    if proof is not None and pace is not None and is_searched:
+        if _guides(problem, proof, start, EFFORTS[pace], objective):
+            return _searched(problem, start, k, rng, rest, objective, EFFORTS[pace], proof, limit)
+    elif is_open and k <= FEW and steps.own and time_budget is None and not _has_numbers(problem):
         work = int(steps.own * tuples * share)
         return _searched_by_own(problem, start, k, rng, rest, objective, work)
-    rounds: int | None = max(10, int(steps.refine * share * (k / 10) ** steps.longer))
-    seconds = None
-    if time_budget is not None:
-        rounds, seconds = None, max(0.0, time_budget - (clock() - begin))
-    found = improved(problem, start, k, rng, rest, steps=rounds, seconds=seconds, heat=steps.heat, clock=clock)
+    heat = _heat(problem, steps)
+    several = steps.refine * (steps.fewer if heat else 1) * share * (k / 10) ** steps.longer
+    rounds = None if time_budget is not None else max(10, int(several))
+    found = improved(problem, start, k, rng, rest, steps=rounds, seconds=limit.left, heat=heat, clock=clock)
     if not problem.models:
         return _proven(found, proof, objective)
     dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
@@ -207,6 +251,14 @@ def _starts(
     if _has_numbers(problem):
         starts.append(mondrian.cluster(problem, k, rng, lambda *done, **facts: pause()))
     return starts
+
+
+def _heat(problem: Problem, steps: Effort) -> float:
+    """The heat of refine. A short search does without where its start leaves much to gain, as with several numbers,
+    where a step takes long, as with models, and in a small table, where it ends when nothing more is gained."""
+    is_short = steps.refine < EFFORTS["best"].refine
+    is_cold = _has_numbers(problem) or bool(problem.models) or len(problem.counts) <= TINY
+    return 0.0 if is_short and is_cold else steps.heat
 
 
 def _has_numbers(problem: Problem) -> bool:
@@ -251,6 +303,8 @@ def _proof(problem: Problem, k: int, progress: Progress, objective: str, effort:
 
 def _guides(problem: Problem, proof: Certificate, start: Groups, steps: Effort, objective: str) -> bool:
     """Are the prices near enough to what is lost to say where to look? And are there boxes to open?"""
+    if proof.is_pairwise:
+        return False
     is_near = float(proof.prices @ problem.counts) >= GUIDING * costs.excess(problem, start, objective)
     return is_near and (steps.near > 0 or proof.boxes is not None)
 
@@ -264,24 +318,48 @@ def _searched(
     objective: str,
     steps: Effort,
     proof: Certificate,
+    limit: Limit,
 ) -> Groups:
-    """The search that prices guide, for so long as the effort says."""
+    """The search that prices guide, for so long as the effort says or there is time."""
     from sqlanon.udfs.after.search import search
 
-    work = max(steps.search * len(problem.counts), LEAST if steps.near > 0 else LEAST // 12)
+    share = min(1.0, (10 / k) ** SHORTER)
+    work = int(share * max(steps.search * len(problem.counts), LEAST if steps.near > 0 else LEAST // 12))
     rest = between(progress, 0, THOUSANDTHS * 4 // 5)
-    opened = {"near": steps.near * 10 / k, "each": steps.boxes * (10 / k) ** 0.5}
-    found = search(problem, start, k, rng, rest, proof, objective=objective, work=work, heat=steps.warmth, **opened)
-    found = _polished(problem, found, k, rng, progress, objective, steps)
+    found = search(
+        problem,
+        start,
+        k,
+        rng,
+        rest,
+        proof,
+        objective=objective,
+        work=work,
+        heat=steps.warmth,
+        near=steps.near * 10 / k,
+        each=steps.boxes * (10 / k) ** 0.5,
+        seconds=None if limit.left is None else SEARCHING * limit.left,
+        clock=limit.clock,
+    )
+    found = _polished(problem, found, k, rng, progress, objective, steps, limit)
     return _proven(found, proof, objective)
 
 
 def _polished(
-    problem: Problem, found: Groups, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: Effort
+    problem: Problem,
+    found: Groups,
+    k: int,
+    rng: np.random.Generator,
+    progress: Progress,
+    objective: str,
+    steps: Effort,
+    limit: Limit,
 ) -> Groups:
     """The groups of a search after some cuts of neighboring groups, which none of its moves makes."""
-    last, cuts = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS), max(5, steps.polish * k // 10)
-    return refine(problem, found, k, rng, last, steps=cuts, objective=objective)
+    last = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS)
+    cuts = None if limit.seconds is not None else max(5, steps.polish * k // 10)
+    shortly = partial(refine, seconds=limit.left, heat=steps.glow, objective=objective, clock=limit.clock)
+    return shortly(problem, found, k, rng, last, steps=cuts)
 
 
 def _proven(groups: Groups, proof: Certificate | None, objective: str) -> Groups:
