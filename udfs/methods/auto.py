@@ -168,6 +168,78 @@ class Limit:
         return next((effort for effort, pace in PACES.items() if self.seconds >= pace * tuples), None)
 
 
+@dataclass(frozen=True)
+class Task:
+    """What is asked, and how long it may take. The problem is this part of a table that was cut into blocks."""
+
+    problem: Problem
+    k: int
+    rng: np.random.Generator
+    objective: str
+    effort: str
+    limit: Limit
+    part: float
+
+    @property
+    def steps(self) -> Effort:
+        """What the effort allows."""
+        return EFFORTS[self.effort]
+
+    @property
+    def tuples(self) -> int:
+        """How many different tuples there are."""
+        return len(self.problem.counts)
+
+    @property
+    def share(self) -> float:
+        """The share of its steps that a large table has."""
+        return min(1.0, LARGE * self.part / self.tuples)
+
+    @property
+    def is_plain(self) -> bool:
+        """Is a row's loss that of its box alone, and nothing else required?"""
+        return self.objective in ADDITIVE and not self.problem.models
+
+    @property
+    def is_tiny(self) -> bool:
+        """Are the tuples so few that every start can be tried?"""
+        return self.tuples <= TINY
+
+    @property
+    def has_numbers(self) -> bool:
+        """Are several columns numbers? Then boxes around a row are too many to list, and mondrian is a good start."""
+        return sum(isinstance(attribute, Numbers) for attribute in self.problem.attributes) > 1
+
+    @property
+    def has_room(self) -> bool:
+        """Can boxes be opened, and are there groups enough for those whom that displaces?"""
+        return self.is_plain and self.problem.rows >= ROOM * self.k
+
+    @property
+    def pace(self) -> str | None:
+        """The effort of the search by prices; None where there is none."""
+        is_small = self.part == 1 and self.tuples <= SMALL and self.k * self.tuples <= LISTED
+        return self.limit.effort(self.effort, self.tuples) if self.has_room and is_small else None
+
+    @property
+    def is_exchanged(self) -> bool:
+        """Can rows be exchanged between groups that keep their models?"""
+        is_large = self.steps.exchange > 0 and self.problem.rows >= SEARCHED
+        return is_large and can_search(self.problem, self.k, self.objective)
+
+    @property
+    def heat(self) -> float:
+        """That of refine. A short search does without where its start leaves much to gain, as with several numbers,
+        where a step takes long, as with models, and in a tiny table, where it ends when nothing more is gained."""
+        is_short = self.steps.refine < EFFORTS["best"].refine
+        is_cold = self.has_numbers or bool(self.problem.models) or self.is_tiny
+        return 0.0 if is_short and is_cold else self.steps.heat
+
+    def excess(self, groups: Groups) -> float:
+        """What the groups lose together, by the objective."""
+        return costs.excess(self.problem, groups, self.objective)
+
+
 def cluster(
     problem: Problem,
     k: int,
@@ -180,216 +252,179 @@ def cluster(
     part: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """Start, then search or refine. The problem is this part of a table that was cut into blocks."""
-    limit, steps = Limit(time_budget, clock, begin=clock()), EFFORTS[effort]
+    """Start, then search or refine."""
+    limit = Limit(time_budget, clock, begin=clock())
     if problem.sensitive is not None and not problem.models and objective in ADDITIVE:
         merged, place = problem.merged()
-        again = partial(cluster, objective=objective, effort=effort, time_budget=time_budget, part=part, clock=clock)
-        return repair.spread(again(merged, k, rng, progress), place, problem.counts, rng)
-    tuples = len(problem.counts)
-    share = min(1.0, LARGE * part / tuples)
-    pace = limit.effort(effort, tuples)
-    is_open = objective in ADDITIVE and not problem.models and problem.rows >= ROOM * k
-    is_searched = is_open and part == 1 and tuples <= SMALL and k * tuples <= LISTED and pace is not None
-    fewer = min(steps.peel, max(ENOUGH, int(steps.peel * share)), PER_TUPLE * tuples + 1000)
-    is_exchanged = steps.exchange > 0 and problem.rows >= SEARCHED and can_search(problem, k, objective)
-    offers = _starts(problem, k, rng, progress, objective, fewer, is_exchanged)
-    is_tiny = tuples <= TINY and part == 1 and objective in ADDITIVE and time_budget is None
-    proof = _proof(problem, k, progress, objective, pace or effort) if is_searched or is_tiny else None
-    improved = partial(refine, objective=objective, least=-np.inf if proof is None else proof.total * (1 + TIGHT))
-    if tuples <= TINY and not problem.models and time_budget is None:
-        unlike = {costs.excess(problem, one, objective): one for one in offers}
-        if len(unlike) > 1:
-            shortly = partial(improved, steps=EFFORTS["fast"].refine)
-            offers = [shortly(problem, one, k, rng, quiet) for one in unlike.values()]
-    start = min(offers, key=lambda one: costs.excess(problem, one, objective))
+        found = _clustered(Task(merged, k, rng, objective, effort, limit, part), progress)
+        return repair.spread(found, place, problem.counts, rng)
+    return _clustered(Task(problem, k, rng, objective, effort, limit, part), progress)
+
+
+def _clustered(task: Task, progress: Progress) -> Groups:
+    """The search that fits the task, from the best start."""
+    offers = _starts(task, progress)
+    is_proven = task.pace is not None or (task.is_tiny and task.part == 1 and task.limit.seconds is None)
+    proof = _proof(task, progress) if is_proven and task.objective in ADDITIVE else None
+    start = min(_promising(task, offers, proof), key=task.excess)
     rest = between(progress, THOUSANDTHS // (4 if proof is None else 3), THOUSANDTHS)
-    if is_exchanged:
-        work, left = None if time_budget is not None else int(steps.exchange * problem.rows * share), limit.left
-        exchange = exchanged(problem, start, k, rng, rest, work=work, seconds=left, objective=objective, clock=clock)
-        if exchange is not None:
-            return exchange
-    if proof is not None and pace is not None and is_searched:
-        if _guides(problem, proof, start, EFFORTS[pace], objective):
-            return _searched(problem, start, k, rng, rest, objective, EFFORTS[pace], proof, limit)
-    elif is_open and k <= FEW and steps.own and time_budget is None and not _has_numbers(problem):
-        work = int(steps.own * tuples * share)
-        return _searched_by_own(problem, start, k, rng, rest, objective, work)
-    heat = _heat(problem, steps)
-    several = steps.refine * (steps.fewer if heat else 1) * share * (k / 10) ** steps.longer
-    rounds = None if time_budget is not None else max(10, int(several))
-    found = improved(problem, start, k, rng, rest, steps=rounds, seconds=limit.left, heat=heat, clock=clock)
-    if not problem.models:
-        return _proven(found, proof, objective)
-    dealt = found if objective in costs.PRIVATE else deal(problem, found, rng)
-    return replace(dealt, report=dealt.report | {"refined": True})
+    if task.is_exchanged and (found := _exchanged(task, start, rest)) is not None:
+        return found
+    if proof is not None and task.pace is not None:
+        if _guides(task, proof, start):
+            return _searched(task, start, rest, proof)
+    elif task.has_room and task.k <= FEW and task.limit.seconds is None and task.steps.own and not task.has_numbers:
+        return _searched_by_own(task, start, rest)
+    return _refined(task, start, rest, proof)
 
 
-def _starts(
-    problem: Problem, k: int, rng: np.random.Generator, progress: Progress, objective: str, steps: int, is_rough: bool
-) -> list[Groups]:
+def _starts(task: Task, progress: Progress) -> list[Groups]:
     """The cheapest boxes, where their loss is all that counts, else peels by the objective and by NCP; on one column
     the optimum along it; with models, what keeps them. A search that exchanges rows is content with rough starts where
     others take long."""
+    problem, k, rng = task.problem, task.k, task.rng
     early = between(progress, 0, THOUSANDTHS // 4)
-    if is_rough and len(problem.counts) > MIDDLE:
-        return rough(problem, k, rng, early, objective)
-    is_plain, is_tiny = objective in ADDITIVE and not problem.models, len(problem.counts) <= TINY
-    measures = list(dict.fromkeys(("ncp", objective)))
+    if task.is_exchanged and task.tuples > MIDDLE:
+        return rough(problem, k, rng, early, task.objective)
+    steps = min(task.steps.peel, max(ENOUGH, int(task.steps.peel * task.share)), PER_TUPLE * task.tuples + 1000)
+    measures = list(dict.fromkeys(("ncp", task.objective)))
     ends = [THOUSANDTHS * i // (len(measures) + 1) for i in range(len(measures) + 2)]
     first, *later = (between(early, *part) for part in pairwise(ends))
-    found = _cheapest(problem, k, first if is_tiny else early, objective) if is_plain else None
+    found = _cheapest(task, first if task.is_tiny else early) if task.is_plain else None
     starts = [] if found is None else [found]
-    if found is None or is_tiny:
+    if found is None or task.is_tiny:
         for measure, part in zip(measures, later, strict=True):
             starts.append(peel.cluster(problem, k, rng, part, objective=measure, steps=steps))
-    pause = partial(progress, THOUSANDTHS // 4, THOUSANDTHS)
+
+    def hold(*done: int, **facts: float) -> None:
+        progress(THOUSANDTHS // 4, THOUSANDTHS)
+
     if problem.models:
-        return _repaired(problem, k, rng, pause, steps, starts, objective)
+        return _repaired(task, hold, steps, starts)
     if len(problem.attributes) == 1:
-        starts.append(hilbert.cluster(problem, k, rng, lambda *done, **facts: pause()))
-    if _has_numbers(problem):
-        starts.append(mondrian.cluster(problem, k, rng, lambda *done, **facts: pause()))
+        starts.append(hilbert.cluster(problem, k, rng, hold))
+    if task.has_numbers:
+        starts.append(mondrian.cluster(problem, k, rng, hold))
     return starts
 
 
-def _heat(problem: Problem, steps: Effort) -> float:
-    """The heat of refine. A short search does without where its start leaves much to gain, as with several numbers,
-    where a step takes long, as with models, and in a small table, where it ends when nothing more is gained."""
-    is_short = steps.refine < EFFORTS["best"].refine
-    is_cold = _has_numbers(problem) or bool(problem.models) or len(problem.counts) <= TINY
-    return 0.0 if is_short and is_cold else steps.heat
+def _repaired(task: Task, hold: Progress, steps: int, starts: list[Groups]) -> list[Groups]:
+    """The starts as groups that keep all models, and those of other methods. One more peel is blind to models: it is
+    nearer where they ask for little."""
+    problem = task.problem
+    if task.tuples <= SMALL:
+        merged, place = problem.merged()
+        blind = peel.cluster(merged, task.k, task.rng, hold, steps=steps)
+        starts = [*starts, repair.spread(blind, place, problem.counts, task.rng)]
+    found = [repair.repair(problem, start, hold) for start in starts]
+    return found + others(problem, task.k, task.rng, hold, task.objective)
 
 
-def _has_numbers(problem: Problem) -> bool:
-    """Are several columns numbers? Then boxes around a row are too many to list, and mondrian is a good start."""
-    return sum(isinstance(attribute, Numbers) for attribute in problem.attributes) > 1
+def _promising(task: Task, offers: list[Groups], proof: Certificate | None) -> list[Groups]:
+    """In a tiny table, different starts are refined a little before one is chosen."""
+    unlike = {task.excess(one): one for one in offers}
+    if not task.is_tiny or task.problem.models or task.limit.seconds is not None or len(unlike) < 2:
+        return offers
+    shortly = partial(_improved(task, proof), steps=EFFORTS["fast"].refine)
+    return [shortly(task.problem, one, task.k, task.rng, quiet) for one in unlike.values()]
 
 
-def _cheapest(problem: Problem, k: int, progress: Progress, objective: str) -> Groups | None:
+def _improved(task: Task, proof: Certificate | None) -> Callable[..., Groups]:
+    """Refine, until nothing can lose less."""
+    least = -np.inf if proof is None else proof.total * (1 + TIGHT)
+    return partial(refine, objective=task.objective, least=least)
+
+
+def _cheapest(task: Task, progress: Progress) -> Groups | None:
     """Cheapest's groups. Imported when needed: numba alone takes a quarter of a second."""
     from sqlanon.udfs.loops.cheapest import cluster as cheapest
 
-    return cheapest(problem, k, progress, objective)
+    return cheapest(task.problem, task.k, progress, task.objective)
 
 
-def _searched_by_own(
-    problem: Problem,
-    start: Groups,
-    k: int,
-    rng: np.random.Generator,
-    progress: Progress,
-    objective: str,
-    work: int,
-) -> Groups:
-    """The search with a share of what rows lose at its start for prices: boxes are opened in which they lose less. To
-    find prices took 15 times as long in a block of 23,525 tuples."""
-    from sqlanon.udfs.after.search import search
-    from sqlanon.udfs.evaluate.prices import Certificate
-
-    prices = OWN * costs.losses(problem, start, objective)
-    proof = Certificate(problem, prices, "what rows lose at the start")
-    return search(problem, start, k, rng, progress, proof, objective=objective, work=work, near=NEAR, heat=LUKEWARM)
-
-
-def _proof(problem: Problem, k: int, progress: Progress, objective: str, effort: str) -> Certificate:
+def _proof(task: Task, progress: Progress) -> Certificate:
     """The prices that guide a search. Imported when needed: numba alone takes a quarter of a second."""
     from sqlanon.udfs.evaluate.prices import certify
 
-    return certify(
-        problem, k, between(progress, THOUSANDTHS // 4, THOUSANDTHS // 3), objective=objective, effort=effort
-    )
+    early, effort = between(progress, THOUSANDTHS // 4, THOUSANDTHS // 3), task.pace or task.effort
+    return certify(task.problem, task.k, early, objective=task.objective, effort=effort)
 
 
-def _guides(problem: Problem, proof: Certificate, start: Groups, steps: Effort, objective: str) -> bool:
+def _exchanged(task: Task, start: Groups, progress: Progress) -> Groups | None:
+    """The search with models; None where it has nothing to exchange."""
+    limit, work = task.limit, int(task.steps.exchange * task.problem.rows * task.share)
+    exchange = partial(exchanged, objective=task.objective, seconds=limit.left, clock=limit.clock)
+    return exchange(task.problem, start, task.k, task.rng, progress, work=work if limit.seconds is None else None)
+
+
+def _guides(task: Task, proof: Certificate, start: Groups) -> bool:
     """Are the prices near enough to what is lost to say where to look? And are there boxes to open?"""
-    if proof.is_pairwise:
+    if task.pace is None or proof.is_pairwise:
         return False
-    is_near = float(proof.prices @ problem.counts) >= GUIDING * costs.excess(problem, start, objective)
-    return is_near and (steps.near > 0 or proof.boxes is not None)
+    is_near = float(proof.prices @ task.problem.counts) >= GUIDING * task.excess(start)
+    return is_near and (EFFORTS[task.pace].near > 0 or proof.boxes is not None)
 
 
-def _searched(
-    problem: Problem,
-    start: Groups,
-    k: int,
-    rng: np.random.Generator,
-    progress: Progress,
-    objective: str,
-    steps: Effort,
-    proof: Certificate,
-    limit: Limit,
-) -> Groups:
-    """The search that prices guide, for so long as the effort says or there is time."""
+def _searched(task: Task, start: Groups, progress: Progress, proof: Certificate) -> Groups:
+    """The search that prices guide, for so long as the effort says or there is time, and then some cuts of neighboring
+    groups, which none of its moves makes."""
     from sqlanon.udfs.after.search import search
 
+    problem, k, limit = task.problem, task.k, task.limit
+    steps = EFFORTS[task.pace or task.effort]
     share = min(1.0, (10 / k) ** SHORTER)
-    work = int(share * max(steps.search * len(problem.counts), LEAST if steps.near > 0 else LEAST // 12))
-    rest = between(progress, 0, THOUSANDTHS * 4 // 5)
     found = search(
         problem,
         start,
         k,
-        rng,
-        rest,
+        task.rng,
+        between(progress, 0, THOUSANDTHS * 4 // 5),
         proof,
-        objective=objective,
-        work=work,
+        objective=task.objective,
+        work=int(share * max(steps.search * task.tuples, LEAST if steps.near > 0 else LEAST // 12)),
         heat=steps.warmth,
         near=steps.near * 10 / k,
         each=steps.boxes * (10 / k) ** 0.5,
         seconds=None if limit.left is None else SEARCHING * limit.left,
         clock=limit.clock,
     )
-    found = _polished(problem, found, k, rng, progress, objective, steps, limit)
-    return _proven(found, proof, objective)
-
-
-def _polished(
-    problem: Problem,
-    found: Groups,
-    k: int,
-    rng: np.random.Generator,
-    progress: Progress,
-    objective: str,
-    steps: Effort,
-    limit: Limit,
-) -> Groups:
-    """The groups of a search after some cuts of neighboring groups, which none of its moves makes."""
-    last = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS)
     cuts = None if limit.seconds is not None else max(5, steps.polish * k // 10)
-    shortly = partial(refine, seconds=limit.left, heat=steps.glow, objective=objective, clock=limit.clock)
-    return shortly(problem, found, k, rng, last, steps=cuts)
+    polished = partial(refine, seconds=limit.left, heat=steps.glow, objective=task.objective, clock=limit.clock)
+    last = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS)
+    return _proven(task, polished(problem, found, k, task.rng, last, steps=cuts), proof)
 
 
-def _proven(groups: Groups, proof: Certificate | None, objective: str) -> Groups:
+def _searched_by_own(task: Task, start: Groups, progress: Progress) -> Groups:
+    """The search with a share of what rows lose at its start for prices: boxes are opened in which they lose less. To
+    find prices took 15 times as long in a block of 23,525 tuples."""
+    from sqlanon.udfs.after.search import search
+    from sqlanon.udfs.evaluate.prices import Certificate
+
+    problem, objective = task.problem, task.objective
+    proof = Certificate(problem, OWN * costs.losses(problem, start, objective), "what rows lose at the start")
+    opening = partial(search, objective=objective, near=NEAR, heat=LUKEWARM)
+    work = int(task.steps.own * task.tuples * task.share)
+    return opening(problem, start, task.k, task.rng, progress, proof, work=work)
+
+
+def _refined(task: Task, start: Groups, progress: Progress, proof: Certificate | None) -> Groups:
+    """The start, refined for so many steps as the effort says or as long as there is time."""
+    problem, k, steps, limit = task.problem, task.k, task.steps, task.limit
+    several = steps.refine * (steps.fewer if task.heat else 1) * task.share * (k / 10) ** steps.longer
+    rounds = None if limit.seconds is not None else max(10, int(several))
+    longer = partial(_improved(task, proof), seconds=limit.left, heat=task.heat, clock=limit.clock)
+    found = longer(problem, start, k, task.rng, progress, steps=rounds)
+    if not problem.models:
+        return _proven(task, found, proof)
+    dealt = found if task.objective in costs.PRIVATE else deal(problem, found, task.rng)
+    return replace(dealt, report=dealt.report | {"refined": True})
+
+
+def _proven(task: Task, groups: Groups, proof: Certificate | None) -> Groups:
     """The groups with what is known of the best possible."""
-    if proof is None or objective != "ncp":
+    if proof is None or task.objective != "ncp":
         return groups
     return replace(groups, report=groups.report | {"proven": proof.bound, "proven_by": proof.how})
-
-
-def _repaired(
-    problem: Problem,
-    k: int,
-    rng: np.random.Generator,
-    pause: Callable[[], None],
-    steps: int,
-    starts: list[Groups],
-    objective: str,
-) -> list[Groups]:
-    """The starts as groups that keep all models, and those of other methods. One more peel is blind to models: it is
-    nearer where they ask for little."""
-
-    def hold(done: int, total: int, **facts: float) -> None:
-        pause()
-
-    if len(problem.counts) <= SMALL:
-        merged, place = problem.merged()
-        blind = peel.cluster(merged, k, rng, hold, steps=steps)
-        starts = [*starts, repair.spread(blind, place, problem.counts, rng)]
-    found = [repair.repair(problem, start, hold) for start in starts]
-    return found + others(problem, k, rng, hold, objective)
 
 
 METHOD = Method(
