@@ -18,15 +18,8 @@ def climb(k, counts, prices, listing, fees, first, region, steps, due, used):
     was last looked at can have broken it. Its members are put in order then, the dearest first, which they mostly are.
     """
     boxes, turns, tuples, regions = len(due), len(steps), len(prices), len(fees.low)
-    counts, prices, steps, due, first, region, used = (
-        bare(counts),
-        bare(prices),
-        bare(steps),
-        bare(due),
-        bare(first),
-        bare(region),
-        bare(used),
-    )
+    counts, prices, steps, due = bare(counts), bare(prices), bare(steps), bare(due)
+    first, region, used = bare(first), bare(region), bare(used)
     raised, work, member = 0.0, 0, listing.member
     for turn in range(turns):
         for t in range(tuples):

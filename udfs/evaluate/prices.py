@@ -13,6 +13,8 @@ top only forbid groups, and no price exceeds what a suppressed row loses, so tha
    (Bregman, 1967), again and again with smaller steps. Then boxes that are broken now join those that are still near.
 3. The walk of 1 over all boxes makes that a bound, whatever happened before.
 
+Regions of few groups charge fees on top, as groups are whole (fees.py).
+
 The answer at any moment is the best of the walks that have ended; the budget is counted in tuples looked at, never in
 seconds, so that it is the same on every machine. Memory is linear in tuples, times attributes, and boxes listed.
 
@@ -33,6 +35,7 @@ from sqlanon.udfs.evaluate import walk as walks
 from sqlanon.udfs.evaluate.climb import climb, nearest
 from sqlanon.udfs.evaluate.dearest import Listing, top_of
 from sqlanon.udfs.evaluate.fees import Fees, around, charged_in, no_fees, regions_of
+from sqlanon.udfs.evaluate.rounds import AGAIN, AMPLE, CROWDED, FIRST, MOST_LEFT, PLENTY, ROUND, SCARCE, Round
 from sqlanon.udfs.method import Progress, quiet
 from sqlanon.udfs.problem import Bools, Floats, Ints, Numbers, Problem
 from sqlanon.udfs.space.grid import Grid, grid_of
@@ -65,26 +68,8 @@ QUOTA = 20_000_000
 """Work between two reports of progress."""
 SAFE = 1 - 1e-9
 """Losses are rounded: a little less is still a bound."""
-
-
 HEAVY, NEARER = 500_000, 0.1
 """Beyond this product of k and the tuples, boxes are listed by prices that break none and this share of the rest."""
-
-
-@dataclass(frozen=True)
-class Round:
-    """One ascent, in units of the mean price: which boxes are near enough to be listed, which of those listed before
-    stay, and how steps fall."""
-
-    near: float
-    stay: float
-    steps: int
-    first: float
-    last: float
-    is_charging: bool = False
-    """Do regions charge fees?"""
-
-
 FEWER = 5
 """If too many boxes are near, the limit of what counts as near is divided by this."""
 NARROWER = 0.7
@@ -95,35 +80,6 @@ NARROWEST = 0.001
 """Below this share of it, the limit is not lowered further: too many boxes are then tight but for rounding."""
 FEW = 20_000
 """This many boxes are not too many for a search in any table."""
-ROUND = 3
-"""How many times as long as a walk a round takes, and the walk at the end."""
-FIRST = Round(0.15, 0.1, 20, 0.12, 0.08)
-PLENTY, CROWDED = 12, 0.5
-"""Work is plenty if it suffices for this many walks like the first that lists boxes, and for more where k is above 10
-or that listed more boxes than this for each tuple."""
-AMPLE = (
-    Round(0.3, 0.5, 40, 0.2, 0.1, is_charging=True),
-    Round(0.2, 0.3, 70, 0.1, 0.04, is_charging=True),
-    Round(0.1, 0.2, 140, 0.04, 0.01, is_charging=True),
-    Round(0.05, 0.2, 140, 0.01, 0.001, is_charging=True),
-)
-"""The rounds after the first where work is plenty,"""
-SCARCE = (
-    Round(0.05, 0.2, 80, 0.08, 0.025),
-    Round(0.05, 0.2, 150, 0.025, 0.006, is_charging=True),
-    Round(0.03, 0.2, 200, 0.01, 0.003, is_charging=True),
-    Round(0.03, 0.2, 300, 0.005, 0.001, is_charging=True),
-    Round(0.3, 0.3, 100, 0.03, 0.01, is_charging=True),
-    Round(0.05, 0.2, 300, 0.01, 0.001, is_charging=True),
-)
-"""and where it is not;"""
-AGAIN = 3 * (
-    Round(0.1, 0.5, 200, 0.05, 0.01, is_charging=True),
-    Round(0.05, 0.5, 300, 0.01, 0.001, is_charging=True),
-)
-MOST_LEFT = 0.75
-"""those that follow as long as most of the work is left, this share of it. Their prices count only if they add up to
-more: by then hardly any box is broken that was not listed."""
 
 
 @dataclass(frozen=True)
