@@ -4,7 +4,7 @@ With numpy, every window taken costs some passes over all places of all generali
 Here a class is found by its hash, one of fewer than k rows is dropped at once, and a generalization is looked at again
 only when its turn has come. On Adult that is a tenth of the time or less, which effort 'best' spends on more pools.
 
-The first call compiles, for a quarter of a minute; the code is kept next to this file or in the user's cache folder.
+The first call compiles, for some seconds; the code is kept next to this file or in the user's cache folder.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sqlanon.udfs.problem import Floats, Ints
-from sqlanon.udfs.space.machine import compiled
+from sqlanon.udfs.space.machine import compiled, inner
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """What a hash is multiplied by, so that its first bits depend on all."""
@@ -77,37 +77,45 @@ def propose(k, line, first, size, ranks, group, price, limit, seeds, levels, lin
     of each row's group within its pool, `price` what the row loses. Rows of a pool for which
     nothing is found stay as they are in `found`.
     """
-    most = size.max()
-    hashed = np.empty((len(ranks), levels.depth.max(), most), np.uint64)
+    attributes, most = len(ranks), _most(size)
+    hashed = np.empty((attributes, _most(levels.depth), most), np.uint64)
     taken, worth = np.empty(most, np.int64), np.empty(most)
     state = np.empty(1, np.uint64)
     for pool in range(len(first)):
-        rows = slice(first[pool], first[pool] + size[pool])
-        mine, new, value = ranks[:, rows], taken[: size[pool]], worth[: size[pool]]
+        begin, rows = first[pool], size[pool]
+        mine, new, value = np.empty((attributes, rows), np.uint32), taken[:rows], worth[:rows]
+        for row in range(rows):
+            new[row] = group[begin + row]
+            for j in range(attributes):
+                mine[j, row] = ranks[j, begin + row]
         state[0] = seeds[pool]
         _hash(mine, levels, hashed)
-        new[:] = group[rows]
-        groups = new.max() + 1
+        groups = _most(new) + 1
         own = _boxes(mine, new, groups, levels).level
         before = _filled(mine, new, groups, levels, lines)
         for _ in range(drawing.tries):
             nodes = _draw(own, levels.depth, drawing, state)
-            value[:] = price[rows] * (drawing.shares[_below(state, len(drawing.shares))] / k)
-            new[:] = -1
+            share = drawing.shares[_below(state, len(drawing.shares))] / k
+            for row in range(rows):
+                value[row] = price[begin + row] * share
+                new[row] = -1
             groups = scan(k, line, mine, value, nodes, hashed, levels, lines, new)
             total = _filled(mine, new, groups, levels, lines)
             if total < before - SAME or before + SAME < total < before + limit[pool]:
-                found[rows] = new
+                for row in range(rows):
+                    found[begin + row] = new[row]
                 break
 
 
-@compiled
+@inner
 def _draw(own, depth, drawing, state):
     """Generalizations: those of the groups, the top, and those of groups with some attributes changed."""
     groups, attributes = own.shape
     nodes = np.empty((max(drawing.generalizations, groups + 1), attributes), np.int64)
-    nodes[:groups] = own
-    nodes[groups] = depth - 1
+    for j in range(attributes):
+        for g in range(groups):
+            nodes[g, j] = own[g, j]
+        nodes[groups, j] = depth[j] - 1
     for g in range(groups + 1, len(nodes)):
         one, other = _below(state, groups), _below(state, groups)
         for j in range(attributes):
@@ -145,12 +153,13 @@ def scan(k, line, ranks, worth, nodes, hashed, levels, lines, taken):
     ends = np.empty((many, rows // k + 1), np.int64)
     loss = np.empty((many, rows // k + 1))
     classes = np.empty(many, np.int64)
-    cost = np.full(many, np.inf)
+    cost = np.empty(many)
     place = np.empty(many, np.int64)
     looked = np.zeros(many, np.int64)
     seen = np.empty(many, np.uint64)
     key = np.empty(rows, np.uint64)
     for g in range(many):
+        cost[g] = np.inf
         if _is_known(line, nodes[g], g, seen):
             continue
         _add(line, nodes[g], hashed, key)
@@ -163,8 +172,13 @@ def scan(k, line, ranks, worth, nodes, hashed, levels, lines, taken):
                     loss[g, c] += _rate(ranks[j, row], nodes[g, j], j, levels)
         cost[g], place[g] = _best(k, line, member[g], ends[g, : classes[g]], loss[g], ranks, worth, lines)
     number = 0
-    while cost.min() < np.inf:
-        best = cost.argmin()
+    while True:
+        best = 0
+        for g in range(1, many):
+            if cost[g] < cost[best]:
+                best = g
+        if cost[best] == np.inf:
+            return number
         if looked[best] < number:
             classes[best] = _left(k, taken, member[best], ends[best, : classes[best]], loss[best])
             cost[best], place[best] = _best(
@@ -175,23 +189,26 @@ def scan(k, line, ranks, worth, nodes, hashed, levels, lines, taken):
         for i in range(place[best], place[best] + k):
             taken[member[best, i]] = number
         number += 1
-    return number
 
 
-@compiled
+@inner
 def _is_known(line, node, g, seen):
     """Is there the same generalization among those before? The level of the line is none."""
     seen[g] = 0
     for j in range(len(node)):
         if j != line:
             seen[g] = seen[g] * GOLDEN + np.uint64(node[j] + 1)
-    return (seen[:g] == seen[g]).any()
+    for other in range(g):  # noqa: SIM110 (numba has no generators)
+        if seen[other] == seen[g]:
+            return True
+    return False
 
 
-@compiled
+@inner
 def _add(line, node, hashed, key):
     """Of each row, the hash of its class."""
-    key[:] = 0
+    for row in range(len(key)):
+        key[row] = 0
     for j in range(len(node)):
         if j != line:
             level = hashed[j, node[j]]
@@ -199,7 +216,7 @@ def _add(line, node, hashed, key):
                 key[row] += level[row]
 
 
-@compiled
+@inner
 def _classes(k, key, member, ends):
     """Put the rows of each class of k or more side by side; where each class ends, and how many there are."""
     rows, bits = len(key), 1
@@ -238,7 +255,7 @@ def _classes(k, key, member, ends):
     return classes
 
 
-@compiled
+@inner
 def _left(k, taken, member, ends, loss):
     """Drop the rows that are taken, and classes that then have fewer than k; how many classes are left."""
     classes, end, i = 0, 0, 0
@@ -257,7 +274,7 @@ def _left(k, taken, member, ends, loss):
     return classes
 
 
-@compiled
+@inner
 def _best(k, line, member, ends, loss, ranks, worth, lines):
     """What the best window costs, and where it begins."""
     at = ranks[line]
@@ -277,7 +294,7 @@ def _best(k, line, member, ends, loss, ranks, worth, lines):
     return least, place
 
 
-@compiled
+@inner
 def _ranged(lines, j, lo, hi):
     """What a range of ranks of a line loses."""
     begin, size = lines.begin[j], lines.size[j]
@@ -286,13 +303,13 @@ def _ranged(lines, j, lo, hi):
     return min(lines.place[begin + hi] - lines.place[begin + lo], lines.whole[j])
 
 
-@compiled
+@inner
 def _rate(rank, level, j, levels):
     """What the class of a rank loses at a level of an attribute."""
     return levels.losses[levels.begin[j] + level * levels.apart[j] + rank]
 
 
-@compiled
+@inner
 def _boxes(ranks, group, count, levels):
     """The box of each group; rows of no group count nowhere."""
     shape = (count, len(ranks))
@@ -303,13 +320,14 @@ def _boxes(ranks, group, count, levels):
             continue
         if box.head[g] < 0:
             box.head[g] = row
-            box.lo[g], box.hi[g] = ranks[:, row], ranks[:, row]
+            for j in range(len(ranks)):
+                box.lo[g, j], box.hi[g, j] = ranks[j, row], ranks[j, row]
         for j in range(len(ranks)):
             box.level[g, j], box.lo[g, j], box.hi[g, j] = _with(ranks, row, g, j, box, levels)
     return box
 
 
-@compiled
+@inner
 def _with(ranks, row, g, j, box, levels):
     """A group's level and range on one attribute, if it held one more row."""
     rank, first, level = ranks[j, row], ranks[j, box.head[g]], box.level[g, j]
@@ -320,7 +338,7 @@ def _with(ranks, row, g, j, box, levels):
     return level, min(box.lo[g, j], rank), max(box.hi[g, j], rank)
 
 
-@compiled
+@inner
 def _loss(ranks, row, g, box, levels, lines):
     """What a row of the group would lose if it held one more row; any row of its own for what it loses as it is."""
     loss = 0.0
@@ -355,10 +373,22 @@ def _filled(ranks, group, count, levels, lines):
         loss[g] = joint
         for j in range(len(ranks)):
             box.level[g, j], box.lo[g, j], box.hi[g, j] = _with(ranks, row, g, j, box, levels)
-    return (loss * rows).sum()
+    total = 0.0
+    for g in range(count):
+        total += loss[g] * rows[g]
+    return total
 
 
-@compiled
+@inner
+def _most(numbers):
+    """The largest of some whole numbers."""
+    most = numbers[0]
+    for number in numbers:
+        most = max(most, number)
+    return most
+
+
+@inner
 def _below(state, limit):
     """A random whole number below the limit: splitmix64, as a pool must draw the same in whatever thread it is."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
