@@ -83,7 +83,7 @@ def measures_sql(
     if not has_sensitive:
         return measured
     of_columns = render("steps/measure/measures_of_columns.sql", **parts, mi_weight=mi_weight)
-    return f"from (\n{measured}\n)\nunion all\nfrom (\n{of_columns}\n)"
+    return f"with measured as (\n{measured}\n)\nfrom measured\nunion all\nfrom (\n{of_columns}\n)"
 
 
 def described(measured: str) -> str:
