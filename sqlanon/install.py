@@ -100,7 +100,7 @@ def _measure_sql(con: Session, request: str) -> str:
     sensitive = reading.source.resolve_names(reading.policy.sensitive)
     printed.resolve_names(sensitive)
     ctes = measurement(reading, printed.relation, sensitive)
-    measures = measures_sql({part: part for part in PARTS}, str(reading.policy.k), beta, mi_weight)
+    measures = measures_sql({part: part for part in PARTS}, str(reading.policy.k), beta, mi_weight, bool(sensitive))
     return with_ctes(ctes, f"from (\n{described(measures)}\n)")
 
 

@@ -152,16 +152,25 @@ def with_ctes(ctes: Iterable[Cte], body: str) -> str:
 
 
 def read_by(body: str, ctes: Sequence[Cte]) -> list[Cte]:
-    """Those of the steps that a query reads, itself or through another: whichever it names."""
-    words, read = set(_WORD.findall(body)), []
+    """Those of the steps that a query reads, itself or through another: whichever it names, but in comments, literals
+    and quotes, where no step stands."""
+    words, read = _words(body), []
     for cte in reversed(ctes):
         if cte.name in words:
             read.append(cte)
-            words.update(_WORD.findall(cte.body))
+            words |= _words(cte.body)
     return read[::-1]
 
 
+def _words(sql: str) -> set[str]:
+    """The words of a query; all of them where a user's own text is harder to read."""
+    return set((_WORD if _HARD.search(sql) else _BARE_WORD).findall(sql))
+
+
 _WORD = re.compile(r"\w+")
+_BARE_WORD = re.compile(r"""--[^\n]*|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\w+)""")
+_HARD = re.compile(r"/\*|\$\w*\$|\be'", re.IGNORECASE)
+"""Comments that nest, and literals that a quote does not end."""
 
 
 def answer_sql(kinds: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:

@@ -24,8 +24,8 @@ gc.set_threshold(20_000, 50, 100)  # a tenth of all time went into looking throu
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`make test` leaves out what is marked for the night and two thirds of each sweep; who asks for tests by name gets
-    all of them."""
+    """`make test` leaves out what is marked for the night and three quarters of each sweep; who asks for tests by name
+    gets all of them."""
     if IS_WHOLE or config.option.keyword or any("::" in asked for asked in config.args):
         return
     kept = drawn([item for item in items if not item.get_closest_marker("nightly")])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +18,10 @@ from secrets import SystemRandom
 import numpy as np
 
 from sqlanon.catalog.catalog import Catalog
-from sqlanon.engine.session import is_in_transaction, run, temporary, translate_errors
+from sqlanon.engine.session import is_in_transaction, keep_steps, run, temporary, translate_errors
 from sqlanon.errors import DataError
-from sqlanon.pipeline.plan import plan
+from sqlanon.pipeline.plan import encode, plan
+from sqlanon.pipeline.reading import Reading
 from sqlanon.policy.policy import Policy
 from sqlanon.privacy.covering import Covering, together
 from sqlanon.sqltext import name, names
@@ -78,10 +79,11 @@ def exchange(catalog: Catalog, view: Covering) -> Guesses:
 
 
 def _guessed(view: Covering, replay: _Replay) -> Guesses:
-    again = sum(replay.is_same() for _ in range(FIRST))
-    if not again:
-        return Guesses()
-    again += sum(replay.is_same() for _ in range(FIRST, RUNS))
+    with replay.runs() as is_same:
+        again = sum(is_same() for _ in range(FIRST))
+        if not again:
+            return Guesses()
+        again += sum(is_same() for _ in range(FIRST, RUNS))
     guesses = [pair for pair, _ in zip(_pairs(view), range(GUESSES), strict=False)]
     ruled_out = sum(not replay.could_be(*pair) for pair in guesses)
     # Two people with one value can be dealt to two groups in one way, with two values in two.
@@ -108,24 +110,31 @@ class _Replay:
     world: str
 
     @cached_property
-    def _query(self) -> tuple[str, str]:
-        """The query that makes the release, and the columns to compare."""
-        planned = plan(self.catalog.read(f"select * exclude ({ROW}) from {self.world}", self.policy))
-        return planned.sql, names(planned.columns)
+    def _reading(self) -> Reading:
+        return self.catalog.read(f"select * exclude ({ROW}) from {self.world}", self.policy)
 
-    def is_same(self) -> bool:
-        """Does a run give what was released?"""
-        sql, columns = self._query
-        with temporary(self.catalog.con, "replay", sql) as replay:
-            pair = [f"select {columns} from {relation}" for relation in (replay, self.view.target.relation)]
-            differ = " union all ".join(f"({one} except all {other})" for one, other in (pair, pair[::-1]))
-            return not run(self.catalog.con, f"select 1 from ({differ}) limit 1")
+    @contextmanager
+    def runs(self) -> Iterator[Callable[[], bool]]:
+        """What runs the program on the table as it is now, and says whether that gives what was released. All runs read
+        the source as it was encoded for the first."""
+        with keep_steps(self.catalog.con, encode(self._reading)) as (held, _):
+            planned = plan(self._reading, held=held)
+            columns, released = names(planned.columns), self.view.target.relation
+
+            def is_same() -> bool:
+                with temporary(self.catalog.con, "replay", planned.sql) as replay:
+                    pair = [f"select {columns} from {relation}" for relation in (replay, released)]
+                    differ = " union all ".join(f"({one} except all {other})" for one, other in (pair, pair[::-1]))
+                    return not run(self.catalog.con, f"select 1 from ({differ}) limit 1")
+
+            yield is_same
 
     def could_be(self, one: int, other: int) -> bool:
         """Does some run give what was released if these two have each other's values?"""
         self._swap(one, other)
         try:
-            return any(self.is_same() for _ in range(RUNS))
+            with self.runs() as is_same:
+                return any(is_same() for _ in range(RUNS))
         finally:
             self._swap(one, other)
 

@@ -42,7 +42,8 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
     provide_reader(con, asked)
     if (query := query_or_none(asked)) is not None:
         return _query(con, query)
-    relation = _place(con, [asked]) or _place(con, split_name(asked) or []) or _file(asked)
+    found = _found(con, [asked]) or _found(con, split_name(asked) or [])
+    relation, is_table = found or (_file(asked), False)
     if relation is None:
         tables = run(
             con, f"select distinct name from ({_TABLES}) where not internal and schema_name <> 'anon' order by name"
@@ -60,45 +61,45 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
         shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
         types = _types(con, f"from {relation}")
         refuse_one_column(asked, list(types))
-        return Source(relation, shown, types, _is_table(con, relation))
+        return Source(relation, shown, types, is_table)
     except duckdb.Error as problem:
         said = _why(problem, asked)
     raise CatalogError(f"'{asked}' cannot be read: {said}")
 
 
 _TABLES = (
-    "select database_name, schema_name, table_name as name, internal from duckdb_tables() "
-    "union all select database_name, schema_name, view_name, internal from duckdb_views()"
+    "select database_name, schema_name, table_name as name, internal, true as is_table from duckdb_tables() "
+    "union all select database_name, schema_name, view_name, internal, false from duckdb_views()"
 )
+_STANDS = {
+    1: "(database_name = 'temp' or database_name = current_database() and schema_name = current_schema())",
+    2: "(database_name = current_database() and lower(schema_name) = lower($2) "
+    "or lower(database_name) = lower($2) and schema_name = 'main')",
+    3: "lower(database_name) = lower($2) and lower(schema_name) = lower($3)",
+}
+"""Where a name of so many parts may stand."""
 
 
-def _place(con: duckdb.DuckDBPyConnection, parts: list[str]) -> str | None:
-    """Where a name stands, in full: a bare name could mean one of the planned query's own steps."""
-    if not 1 <= len(parts) <= 3:
+def _found(con: duckdb.DuckDBPyConnection, parts: list[str]) -> tuple[str, bool] | None:
+    """Where a name stands, in full, as a bare name could mean a step of the planned query; and is it a table?"""
+    if len(parts) not in _STANDS:
         return None
     found = run(
         con,
-        f"select database_name, schema_name, name from ({_TABLES}) where lower(name) = lower($table) and case "
-        "when $first is null then database_name = 'temp' "
-        "or (database_name, schema_name) = (current_database(), current_schema()) "
-        "when $second is null then (database_name, lower(schema_name)) = (current_database(), lower($first)) "
-        "or (lower(database_name), schema_name) = (lower($first), 'main') "
-        "else (lower(database_name), lower(schema_name)) = (lower($first), lower($second)) end "
-        "order by database_name <> 'temp', database_name <> current_database()",
-        {
-            "table": parts[-1],
-            "first": parts[0] if len(parts) > 1 else None,
-            "second": parts[1] if len(parts) > 2 else None,
-        },
+        f"select database_name, schema_name, name, is_table, current_database() from ({_TABLES}) "
+        f"where lower(name) = lower($1) and {_STANDS[len(parts)]}",
+        [parts[-1], *parts[:-1]],
     )
-    return ".".join(map(name, found[0])) if found else None
+    if not found:
+        return None
+    *place, is_table, _ = min(found, key=lambda row: (row[0] != "temp", row[0] != row[-1]))
+    return ".".join(map(name, place)), is_table
 
 
-def _is_table(con: duckdb.DuckDBPyConnection, relation: str) -> bool:
-    place = split_name(relation) or []
-    return len(place) == 3 and bool(
-        run(con, "select 1 from duckdb_tables() where (database_name, schema_name, table_name) = ($1, $2, $3)", place)
-    )
+def _place(con: duckdb.DuckDBPyConnection, parts: list[str]) -> str | None:
+    """Where a name stands, in full."""
+    found = _found(con, parts)
+    return found and found[0]
 
 
 def _is_sqlite(asked: str) -> bool:

@@ -73,16 +73,17 @@ def measurement(
     ]
 
 
-def measures_sql(parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5") -> str:
-    """The query with a row per measure, over the relations that stand for PARTS."""
-    return render(
-        "steps/measure/measures.sql",
-        **parts,
-        k=k,
-        mi_weight=mi_weight,
-        printed_depth=_depth("printed", beta),
-        leaf_depth=_depth("leaf", beta),
-    )
+def measures_sql(
+    parts: Mapping[str, str], k: str, beta: str = "0", mi_weight: str = "0.5", has_sensitive: bool = True
+) -> str:
+    """The query with a row per measure, over the relations that stand for PARTS. Without sensitive columns, DuckDB need
+    not plan what looks at them."""
+    depths = {"printed_depth": _depth("printed", beta), "leaf_depth": _depth("leaf", beta)}
+    measured = render("steps/measure/measures.sql", **parts, k=k, **depths)
+    if not has_sensitive:
+        return measured
+    of_columns = render("steps/measure/measures_of_columns.sql", **parts, mi_weight=mi_weight)
+    return f"with measured as (\n{measured}\n)\nfrom measured\nunion all\nfrom (\n{of_columns}\n)"
 
 
 def described(measured: str) -> str:
@@ -137,6 +138,8 @@ def _depth(node: str, beta: str) -> str:
     """The weighted distance of Li et al. 2006 of a node from the top, as a share of the whole height: WHD(level, 1)."""
 
     def steps(count: str) -> str:
+        if beta == "0":  # every step weighs the same
+            return f"greatest({count} - 1, 0)"
         return f"coalesce(list_sum(list_transform(range(1, {count}), lambda step: power(step, -({beta})))), 0)"
 
     return f"({steps(f'{node}.height - {node}.level')} / {steps(f'{node}.height')})"

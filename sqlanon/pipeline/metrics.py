@@ -20,7 +20,7 @@ HE, GOLDBERGER, LI, CHIU = "He et al. 2012", "Goldberger & Tassa 2010", "Li et a
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a release; sql/steps/measure/measures.sql computes its value."""
+    """A measure of a release; measures.sql of sql/steps/measure computes its value, or measures_of_columns.sql."""
 
     name: str
     better: str

@@ -50,7 +50,7 @@ def measure(
         found = [f"({literal(m)}, {literal(findings[m])})" for m in FROM_THE_CORE if m in findings]
         if found:
             parts["others"] = f"(from {parts['others']} union all values {', '.join(found)})"
-        rows = catalog.run(measures_sql(parts, str(policy.k)))
+        rows = catalog.run(measures_sql(parts, str(policy.k), has_sensitive=bool(sensitive)))
         losses = dict(catalog.run(losses_sql(parts["labels"])))
         if name is not None:
             keep_measures(catalog, name, {part: parts[part] for part in PARTS if part in kept})

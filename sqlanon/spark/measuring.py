@@ -80,7 +80,7 @@ def measure(
         if found is not None:
             _keep(desk, "found_diversities", found)
             parts["diversities"] = "found_diversities"
-        rows = run(desk.con, measures_sql(parts, str(policy.k)))
+        rows = run(desk.con, measures_sql(parts, str(policy.k), has_sensitive=found is not None))
         losses = dict(run(desk.con, losses_sql(parts["labels"])))
         columns = tuple(_column(desk, attribute) for attribute in reading.attributes)
     is_single = len(policy.sensitive) == 1

@@ -18,7 +18,8 @@ def test_check_macros_run_where_sqlanon_is_not_installed() -> None:
 
 
 def test_every_measure_is_computed_and_every_computed_one_is_described() -> None:
-    computed = set(re.findall(r"^ +\{measure: '(\w+)', ", text("steps/measure/measures.sql"), re.MULTILINE))
+    queries = "".join(text(f"steps/measure/{file}.sql") for file in ("measures", "measures_of_columns"))
+    computed = set(re.findall(r"^ +\{measure: '(\w+)', ", queries, re.MULTILINE))
     counted_elsewhere = {"kl_divergence", "information_distortion", "information_distortion_own", "lower_bound"}
     assert {measure.name for measure in MEASURES} == computed | counted_elsewhere
     assert len(MEASURES) == len({measure.name for measure in MEASURES})

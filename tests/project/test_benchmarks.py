@@ -1,4 +1,4 @@
-"""Every benchmark script explains itself, and a small cell of each runs."""
+"""Every benchmark script explains itself, and a small cell of each runs, with `make test` of some."""
 
 import importlib
 import json
@@ -87,6 +87,7 @@ def test_script_answers_help(script: str, run_here: Callable[..., str], capsys: 
     assert f"python benchmarks/{script}.py" in capsys.readouterr().out
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("script", SMALL)
 def test_small_cell_runs_and_replaces_its_section_only(
     script: str, tmp_path: Path, run_here: Callable[..., str]

@@ -164,6 +164,8 @@ class Sheet:
         self.value = table.value.take(self.tuple) if table.space.values > 1 else 0
         self.line = np.arange(len(length))
         self.is_padded = bool((length < len(place)).any())
+        self.may_part = bool((self.rows > 1).any())
+        """Is there a tuple whose rows may part?"""
 
     def best(self, plan: Plan, boxes: list[Boxes], price: Floats, rng: np.random.Generator) -> Ints:
         """How many rows of each entry go to the first part in the best cut."""
@@ -245,7 +247,7 @@ class Sheet:
         last = cost.argmin(axis=1)
         best, share = cost[line, last], rows[line, last]
         # The rows of one tuple may part, so that there are exactly k rows before or after the cut.
-        for size in (np.full(len(line), k), total - k):
+        for size in (np.full(len(line), k), total - k) if self.may_part else ():
             split = (upto >= size[:, None]).argmax(axis=1)
             over, under = upto[line, split] - size, size - before[line, split]
             parted = ahead[line, split] - over * head[line, split]

@@ -145,7 +145,10 @@ def _step(state: State, k: int, rng: np.random.Generator, step: int, heat: float
         return state.offer(pools, state.windows(pools, k, limit, rng), limit) if len(pools) else state
     width = 1 if step == 0 else int(rng.choice(WIDTHS))
     pools = state.pools(min(width, state.count), rng)
-    entries = state.cuts(pools, k, Plan.draw(rng, pools.shape[1]), rng)
+    plan = Plan.draw(rng, pools.shape[1])
+    if pools.shape[1] == 1 and not heat and (state.size < 2 * k).all():
+        return state  # no group can be parted
+    entries = state.cuts(pools, k, plan, rng)
     return state.offer(pools, entries, state.limit(pools, k, heat, rng))
 
 
@@ -170,8 +173,10 @@ class State:
         """Entries in any order; groups are numbered again, in their order."""
         order = np.argsort(group, kind="stable")
         group, tuples, rows = group[order], tuples[order], rows[order]
-        first = np.flatnonzero(np.r_[True, np.diff(group) != 0])
-        length = np.diff(np.r_[first, len(group)])
+        first = _starts(group)
+        length = np.empty_like(first)
+        np.subtract(first[1:], first[:-1], out=length[:-1])
+        length[-1] = len(group) - first[-1]
         box, size = table.points.take(tuples).around(first), np.add.reduceat(rows, first)
         values = table.space.values
         if values == 1:
@@ -333,12 +338,19 @@ class State:
             return Parts(pool, tuples, rows)
         key = pool[parted] * len(counts) + tuples[parted]
         order = np.argsort(key, kind="stable")
-        first = np.flatnonzero(np.r_[True, np.diff(key[order]) != 0])
+        first = _starts(key[order])
         parted = parted[order]
         held = np.add.reduceat(rows[parted], first)
         rows[parted] = 0
         rows[parted[first]] = held
         return Parts(pool, tuples, rows).only(rows > 0)
+
+
+def _starts(ordered: Ints) -> Ints:
+    """Where each number of an ordered array stands first."""
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
 
 
 def _nearest(far: Singles, count: int) -> Ints:

@@ -39,66 +39,26 @@ public as (
         case when weights > 0 then coalesce(numbers_distortion, 0) + leaf_depth - coalesce(printed_depth, 0) end as distortion,
         coalesce(numbers_cells, 0) + leaf_depth as worst
     from cells, origin, sizes
-),
-private as (
-    select
-        sensitive,
-        -sum(printed) / rows / count(*) as pmi_loss,
-        -sum(original) / rows / count(*) as pmi_loss_original,
-        list((printed - prior) / rows) as printed,
-        list((original - prior) / rows) as original
-    from __information__ as information, sizes
-    group by sensitive, rows
-),
-measured as (
-    select entry.measure, cast(null as varchar) as "column", entry.value
-    from (
-        select *, unnest([
-            {measure: 'ncp', value: cast(ncp as double)},
-            {measure: 'gcp', value: cast(ncp / weights as double)},
-            {measure: 'lm', value: cast(lm as double)},
-            {measure: 'am', value: cast(ambiguity as double)},
-            {measure: 'dm', value: cast(coalesce(squares, 0) + suppressed * rows as double)},
-            {measure: 'suppressed', value: cast(suppressed / rows as double)},
-            {measure: 'average_class_size', value: cast(average / __k__ as double)},
-            {measure: 'mi_loss', value: cast(mi_loss as double)},
-            {measure: 'mi_utility', value: cast(mi_original - mi_loss as double)},
-            {measure: 'precision', value: cast(1 - eloss as double)},
-            {measure: 'distortion', value: cast(distortion as double)},
-            {measure: 'distortion_ratio', value: cast(case when worst > 0 then distortion / worst else 0 * distortion end as double)},
-            {measure: 'modification_rate', value: cast(modified as double)}
-        ]) as entry
-        from public
-    )
-    union all
-    select measure, null, value
-    from __others__ as others
-    union all
-    select entry.measure, sensitive, entry.value
-    from (
-        select *, unnest([
-            {measure: 'pmi_loss', value: cast(pmi_loss as double)},
-            {measure: 'pmi_loss_relative', value: cast(pmi_loss - pmi_loss_original as double)},
-            {measure: 'pmi_utility', value: cast(list_avg(printed) as double)},
-            {measure: 'pmi_utility_l2', value: cast(sqrt(list_sum(list_transform(printed, lambda i: i * i))) / len(printed) as double)},
-            {measure: 'pmi_utility_max', value: cast(list_max(printed) as double)},
-            {measure: 'pmi_loss_l2', value: cast(sqrt(list_sum(list_transform(original, lambda i: i * i))) / len(original) - sqrt(list_sum(list_transform(printed, lambda i: i * i))) / len(printed) as double)},
-            {measure: 'pmi_loss_max', value: cast(list_max(original) - list_max(printed) as double)},
-            {measure: 'wmi_utility', value: cast(__mi_weight__ * (mi_original - mi_loss) + (1 - __mi_weight__) * list_avg(printed) as double)}
-        ]) as entry
-        from private, public
-    )
-    union all
-    select entry.measure, sensitive, entry.value
-    from (
-        select *, unnest([
-            {measure: 'cm', value: cast(off_majority / rows as double)},
-            {measure: 'mean_entropy_diversity', value: cast(mean_entropy as double)},
-            {measure: 'minimum_entropy_diversity', value: cast(least_entropy as double)},
-            {measure: 'frequency_diversity', value: cast(least_frequency as double)}
-        ]) as entry
-        from __diversities__ as diversities, sizes
-    )
 )
-select measure, "column", value
-from measured
+select entry.measure, cast(null as varchar) as "column", entry.value
+from (
+    select *, unnest([
+        {measure: 'ncp', value: cast(ncp as double)},
+        {measure: 'gcp', value: cast(ncp / weights as double)},
+        {measure: 'lm', value: cast(lm as double)},
+        {measure: 'am', value: cast(ambiguity as double)},
+        {measure: 'dm', value: cast(coalesce(squares, 0) + suppressed * rows as double)},
+        {measure: 'suppressed', value: cast(suppressed / rows as double)},
+        {measure: 'average_class_size', value: cast(average / __k__ as double)},
+        {measure: 'mi_loss', value: cast(mi_loss as double)},
+        {measure: 'mi_utility', value: cast(mi_original - mi_loss as double)},
+        {measure: 'precision', value: cast(1 - eloss as double)},
+        {measure: 'distortion', value: cast(distortion as double)},
+        {measure: 'distortion_ratio', value: cast(case when worst > 0 then distortion / worst else 0 * distortion end as double)},
+        {measure: 'modification_rate', value: cast(modified as double)}
+    ]) as entry
+    from public
+)
+union all
+select measure, null, value
+from __others__ as others
