@@ -8,8 +8,8 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.hierarchies import create_hierarchy
 from sqlanon.catalog.suggestions import described, suggest_for
 from sqlanon.engine.frames import FRAME
-from sqlanon.engine.sources import file_of
-from sqlanon.errors import HierarchyError, call, option, reader
+from sqlanon.engine.sources import file_of, reading_flags
+from sqlanon.errors import HierarchyError, call, in_words, option, reader
 from sqlanon.families import TEXT, known_family
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
@@ -26,11 +26,12 @@ TELLING = 0.5
 def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
     """Draft a hierarchy for each text column that has none, and store it under the column's name."""
     known = catalog.hierarchies().by_name
+    entity = None if policy.entity is None else source.resolve_names([policy.entity])[0]
     for asked, column in zip(policy.quasi, source.resolve_names(policy.quasi), strict=True):
         if asked in policy.hierarchies or fold(column) in known or not _is_text(source.types[column]):
             continue
         try:
-            draft = suggest_for(catalog.con, source, column)
+            draft = suggest_for(catalog.con, source, column, entity)
         except HierarchyError as problem:
             log.warning("%s", problem)
             continue
@@ -102,13 +103,23 @@ def _say(column: str, rows: int, stars: int, values: list[str], asked: str) -> N
 
 def _drafting(column: str, asked: str) -> str:
     """How a hierarchy is drafted for a column of the source that was asked for."""
-    is_named = asked != FRAME and query_or_none(asked) is None
-    place = f"{asked if is_named else file_of(asked) or 'TABLE'}.{column}"
+    is_query = asked == FRAME or query_or_none(asked) is not None
+    file = file_of(asked) if is_query else None
+    place = f"{file or 'TABLE' if is_query else asked}.{column}"
     draft = call("suggest_hierarchy", place, command="hierarchy suggest").removesuffix(" --db FILE")
+    if is_query:
+        draft = in_words(
+            python=f"sqlanon.suggest_hierarchy(con, {column!r}, source)",
+            sql=draft,
+            command=f"{draft}{reading_flags(asked)}" if file else "",
+            page=draft,
+        )
     uses = {
         "python": option("suggest"),
         "command line": "sqlanon anonymize --suggest",
         "policy file": option("suggest"),
     }
-    use = f", or use one at once: {uses[reader().name]}" if reader().name in uses else ""
-    return f". Draft a hierarchy: {draft}{use}"
+    use = uses.get(reader().name)
+    if not draft:
+        return f". Use a drafted hierarchy: {use}"
+    return f". Draft a hierarchy: {draft}" + (f", or use one at once: {use}" if use else "")
