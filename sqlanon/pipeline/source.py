@@ -40,7 +40,7 @@ class Source:
         if is_csv is None or not all(re.fullmatch(r"column\d+", column) for column in self.columns):
             return None
         asked = f"FROM read_csv({literal(self.shown)}, header = true)"
-        return f"Its first line was taken for a row. If that has the names of the columns: {asked}"
+        return f"Its first line was taken for a row. If that has names, give every column one, or read it with {asked}"
 
     def with_population(self, population: Source, quasi: Iterable[str]) -> Source:
         """The source with its population, which must have its quasi-identifiers in columns of the same kind."""

@@ -202,9 +202,7 @@ def test_a_file_whose_names_were_taken_for_a_row_is_told(
     with pytest.raises(SqlanonError, match=r"'salary' is not in .*Its first line was taken for a row"):
         sqlanon.anonymize(con, str(file), ["salary"], 5)
     assert sqlanon.detect(con, str(file)).rows == 31
-    assert f"have no names. Its first line was taken for a row. If that has the names of the columns: {asked}" in (
-        caplog.text
-    )
+    assert f"If that has names, give every column one, or read it with {asked}" in caplog.text
     assert [found.columns[0] for found in sqlanon.detect(con, asked).columns] == ["name", "column1", "salary"]
 
 
