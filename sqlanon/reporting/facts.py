@@ -269,6 +269,7 @@ def facts_of_table(
     raw = unwrap(con)
     policy = Policy.of({"quasi": quasi, "k": k, "sensitive": sensitive, "entity": entity, **options})
     models = {option.name: getattr(policy, option.name) for option in ASKED}
+    quasi = policy.quasi
     with translate_errors():
         catalog = Catalog.of(raw)
         found = resolve(raw, table)
