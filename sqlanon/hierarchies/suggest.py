@@ -261,7 +261,16 @@ def _round_edges(points: Sequence[tuple[float, int]], parts: int = 16) -> list[f
     end = _snap(high, step)
     edges = [*found, end + step if end >= found[-1] else found[-1] + step]
     last = sum(rows for number, rows in finite if number >= edges[-2])
-    return [*edges[:-2], edges[-1]] if len(edges) > 3 and 2 * last * (len(edges) - 1) < total else edges
+    if len(edges) > 3 and 2 * last * (len(edges) - 1) < total:
+        edges.pop(-2)
+    # The outer ends are no finer than their intervals are wide: the richest person's income is not to be read off them.
+    above, below = _unit(edges[1] - low, step), _unit(high - edges[-2], step)
+    return [_snap(low, above), *edges[1:-1], _snap(high, below) + below]
+
+
+def _unit(width: float, step: float) -> float:
+    """The power of ten that a width has, or the step of the grid if that is more."""
+    return max(step, 10.0 ** math.floor(math.log10(width))) if width > 0 else step
 
 
 def _coarser(edges: Sequence[float]) -> list[float]:

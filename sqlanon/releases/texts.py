@@ -15,10 +15,15 @@ from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import fold, name, query_or_none
+from sqlanon.wording import plural
 
 log = logging.getLogger("sqlanon")
 LOOKED_AT = 2000
 """How many values of a column are looked at to say what it looks like."""
+SAID_OF = 3
+"""A column of fewer values is not spoken of: no hierarchy would help."""
+MOST = 3
+"""So many columns are spoken of one by one, and the others together."""
 TELLING = 0.5
 """A column is spoken of if more than this share of its rows is released as *."""
 
@@ -55,6 +60,7 @@ def warn_of_text(catalog: Catalog, reading: Reading, asked: str, released: str |
     if released is None and reading.policy.population is not None:  # whose people make a class of fewer rows
         return
     source = reading.source.relation
+    told: list[str] = []
     for attribute in reading.attributes:
         if not _is_text(attribute.type):
             continue
@@ -71,7 +77,10 @@ def warn_of_text(catalog: Catalog, reading: Reading, asked: str, released: str |
                 values = catalog.run(
                     f"select distinct {column} from {source} where {column} is not null limit {LOOKED_AT}"
                 )
-                _say(attribute.column, int(rows), int(stars), [value for (value,) in values], asked)
+                if len(values) >= SAID_OF:
+                    told.append(attribute.column)
+                if len(values) >= SAID_OF and len(told) <= MOST:
+                    _say(attribute.column, int(rows), int(stars), [value for (value,) in values], asked)
         ((meant,),) = catalog.run(f"select count(*) from {source} where {column} = '*'")
         if meant:
             log.warning(
@@ -80,6 +89,14 @@ def warn_of_text(catalog: Catalog, reading: Reading, asked: str, released: str |
                 attribute.column,
                 f"{meant:,}",
             )
+    if len(told) > MOST:
+        use = f": {option('suggest')}" if reader().name != "sql" else ""
+        log.warning(
+            "So are %s: %s. Draft hierarchies for all of them%s",
+            plural(len(told) - MOST, "more column"),
+            ", ".join(told[MOST:]),
+            use,
+        )
 
 
 def _is_text(type_name: str) -> bool:
@@ -88,8 +105,6 @@ def _is_text(type_name: str) -> bool:
 
 
 def _say(column: str, rows: int, stars: int, values: list[str], asked: str) -> None:
-    if len(values) < 3:
-        return
     looks, can_be_drafted = described(column, values)
     log.warning(
         "Column '%s' is text without a hierarchy, and %s of %s rows have * there. It looks like %s%s",

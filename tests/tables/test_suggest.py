@@ -283,3 +283,20 @@ def test_a_used_draft_counts_people_by_the_entity(con: Con) -> None:
     groups = [label for (label,) in found if label != "*"]
     assert any("1 more" in label for label in groups)
     assert not any("chancellor" in label for label in groups)
+
+
+def test_of_many_text_columns_three_are_told_one_by_one(con: Con, caplog: pytest.LogCaptureFixture) -> None:
+    columns = ", ".join(f"'v' || (i * {7 + number}) % 97 as c{number}" for number in range(6))
+    con.execute(f"create table wide as select {columns} from range(200) r(i)")
+    sqlanon.anonymize(con, "wide", [f"c{number}" for number in range(6)], 5, method="mondrian")
+    said = [record.getMessage() for record in caplog.records if "hierarch" in record.getMessage()]
+    assert len(said) == 4
+    assert said[-1] == "So are 3 more columns: c3, c4, c5. Draft hierarchies for all of them: suggest=True"
+
+
+def test_the_outer_ends_of_drafted_intervals_do_not_tell_the_largest_value() -> None:
+    """The grid is as fine as most values need, and the richest person's income was told as finely."""
+    incomes = {f"{30000 + 370 * number},50": 1 for number in range(99)}
+    draft = suggest("income", incomes | {"987654,25": 1})
+    assert draft.rows[-1][0] == "987654,25"
+    assert {label.rpartition("-")[2] for label in draft.rows[-1][1:-1]} == {"1000000)"}
