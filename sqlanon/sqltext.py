@@ -131,6 +131,13 @@ def split_name(qualified: str) -> list[str] | None:
     return pieces if all(pieces) else None
 
 
+def listed_names(text: str) -> list[str]:
+    """The names in `age, "a, b", sex`: double quotes protect a comma, and a name may have a line break."""
+    found = re.findall(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)', text)
+    names = [quoted.replace('""', '"') or bare for quoted, bare in found]
+    return [each.strip() for each in names if each.strip()]
+
+
 @dataclass(frozen=True)
 class Cte:
     """A named step of a query."""

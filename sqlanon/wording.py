@@ -14,10 +14,10 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 def gap(loss: float, bound: float, has_models: bool = False) -> str:
     """How near to the best possible a loss is, after a semicolon: at the bound, within this many percent of it, or this
     many times it. Nothing where the bound says nothing."""
-    least = f"no release with this k{' and these models' if has_models else ''} can lose less than {bound:.2%}"
+    least = f"no release with this k{' and these models' if has_models else ''} can lose less than {bound:.1%}"
     if loss <= bound * (1 + 1e-6):
         return f"; {least}, and this one does not lose more" if bound > 0 else "; nothing is lost"
-    if bound <= 0 or f"{bound:.2%}" == "0.00%":
+    if bound <= 0 or f"{bound:.1%}" == "0.0%":
         return ""
     excess = loss / bound - 1
     above = f"is within {100 * excess:.2g}% of that" if excess < 1 else f"loses {loss / bound:.1f} times that"

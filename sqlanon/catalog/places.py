@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlanon.catalog.catalog import Catalog
 from sqlanon.engine.frames import FRAME
 from sqlanon.engine.instances import claim_number
-from sqlanon.errors import CatalogError, replacing
+from sqlanon.errors import CatalogError, in_words, replacing
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import fold, fresh_name, split_name
 from sqlanon.sqltext import name as quoted
@@ -38,6 +38,7 @@ class Target:
             table = f"temp.main.{quoted(fresh_name('release'))}"
             return cls(None, "main", table, "table", table, table)
         schema, table, key = key_of(catalog, name)
+        _refuse_elsewhere(catalog, schema, name)
         shown = f"{catalog.database}.{quoted(schema)}.{quoted(table)}"
         if not (replace and is_still_there(catalog, key)):
             refuse_taken(catalog, schema, table, replace, f"ANONYMIZED {kind.upper()}")
@@ -81,6 +82,27 @@ def key_of(catalog: Catalog, name: str) -> tuple[str, str, str]:
     home = current_schema if quoted(current) == catalog.database else "main"
     schema, table = (parts[0] if len(parts) == 2 else home), parts[-1]
     return schema, table, _part(table) if fold(schema) == "main" else f"{_part(schema)}.{_part(table)}"
+
+
+def _refuse_elsewhere(catalog: Catalog, schema: str, asked: str) -> None:
+    """Raise if a release is to go into a schema that is not there, or that is another database."""
+    known = (
+        "select 1 from duckdb_schemas() where database_name = $1 and lower(schema_name) = lower($2)",
+        "select 1 from duckdb_databases() where database_name <> $1 and lower(database_name) = lower($2)",
+    )
+    database = unquoted(catalog.database)
+    if catalog.run(known[0], [database, schema]):
+        return
+    if catalog.run(known[1], [database, schema]):
+        raise CatalogError(
+            f"'{schema}' is another database than '{database}', where releases are stored. Write the rows there: "
+            + in_words(
+                python=f"sqlanon.anonymize(...).relation().create({asked!r})",
+                sql=f"CREATE TABLE {asked} AS FROM anon.anonymize(...)",
+                command=f"sqlanon shell, then CREATE TABLE {asked} AS FROM anon.anonymize(...)",
+            )
+        )
+    raise CatalogError(f"There is no schema '{schema}' for '{asked}': CREATE SCHEMA {quoted(schema)} first")
 
 
 def _part(identifier: str) -> str:

@@ -52,17 +52,18 @@ def suggest_hierarchy(con: Any, column: str, source: Any = None, hint: str = "")
         return suggest_for(raw, resolve(raw, table, hint), asked)
 
 
-def suggest_for(con: Session, source: Source, asked: str) -> Suggestion:
-    """The draft for one column of a source."""
+def suggest_for(con: Session, source: Source, asked: str, entity: str | None = None) -> Suggestion:
+    """The draft for one column of a source; people are counted by `entity`, or by rows where they have one each."""
     (column,) = source.resolve_names([asked])
     family = type_family(column, source.types[column])
     number = "cast(null as double)"
     if family.is_ordered and family not in (DATE, TIMESTAMP):
         number = f"cast({name(column)} as double)"
     day = f"cast({name(column)} as date)" if family in (DATE, TIMESTAMP) else "cast(null as date)"
+    people = "count(*)" if entity is None else f"count(distinct {name(entity)})"
     found = run(
         con,
-        f"select cast({name(column)} as varchar), count(*), any_value({number}), any_value({day}) "
+        f"select cast({name(column)} as varchar), {people}, any_value({number}), any_value({day}) "
         f"from {source.relation} where {name(column)} is not null group by 1 order by 1 limit {MOST + 1}",
     )
     if not found:
@@ -76,7 +77,8 @@ def suggest_for(con: Session, source: Source, asked: str) -> Suggestion:
     if family is not TEXT:
         return suggest_numbers(column, {text: (value, rows) for text, rows, value, _ in found})
     counts = {text: rows for text, rows, _, _ in found}
-    return suggest(column, counts, _likeness(con, source, column) if len(counts) <= MOST_CATEGORIES else None)
+    likeness = _likeness(con, source, column) if len(counts) <= MOST_CATEGORIES else None
+    return suggest(column, counts, likeness)
 
 
 def described(column: str, values: Sequence[str]) -> tuple[str, bool]:

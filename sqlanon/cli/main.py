@@ -142,9 +142,10 @@ class Parser(argparse.ArgumentParser):
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             first = unknown[0].partition("=")[0]
-            flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
+            flags = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
             if first.startswith("-"):
-                self.error(f"{first} is not an option of {self.prog}.{did_you_mean(first, flags)}")
+                near = did_you_mean(first.lstrip("-"), flags).replace("'", "'--", 1)
+                self.error(f"{first} is not an option of {self.prog}.{near}")
             self.error(f"'{first}' is one argument too many")
         return known, unknown
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from sqlanon.errors import PolicyError, SqlanonError, not_one_of
 from sqlanon.policy import toml
 from sqlanon.policy.options import MAX_UNIQUE
 from sqlanon.reporting.displays import summary
-from sqlanon.sqltext import fold, name
+from sqlanon.sqltext import fold, listed_names, name
 from sqlanon.wording import listed, plural, table_text
 
 ROWS = 10
@@ -190,7 +189,7 @@ class Wizard:
         by_name = {fold(column): column for column in self.columns}
         while True:
             answer = self._answer(question, ",".join(proposed) or "none")
-            given = [] if answer == "none" else next(csv.reader([answer], skipinitialspace=True), [])
+            given = [] if answer == "none" else listed_names(answer)
             unknown = [column for column in given if fold(column.strip()) not in by_name]
             if unknown:
                 self.say(not_one_of("column", unknown[0], self.columns))

@@ -7,6 +7,7 @@ Nothing here shows a value.
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +28,7 @@ from sqlanon.policy.policy import Policy
 from sqlanon.releases.identifiers import looks
 from sqlanon.sqltext import fold, literal, name, render
 
+log = logging.getLogger("sqlanon")
 LARGEST = 4
 """How many columns a set may have at most."""
 NEARLY_UNIQUE = 0.9
@@ -229,6 +231,8 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
     catalog = Catalog.of(raw)
     with translate_errors(), registered(raw) as named:
         table = resolve(raw, named(source), hint)
+        if table.unnamed is not None:
+            log.warning("The columns of '%s' have no names. %s", table.shown, table.unnamed)
         with _hashed(raw, table) as hashed:
             ((rows,),) = run(raw, f"select count(*) from {hashed}")
             measure = _Counter(raw, hashed, table.columns, rows)
@@ -238,7 +242,7 @@ def detect(con: Any, source: Any, *, size: int = 3, share: float = 0.05, hint: s
             texts = [
                 found.columns[0]
                 for found in columns
-                if found.reason == UNIQUE and _family(table, found.columns[0]) is TEXT
+                if (found.reason == UNIQUE or found.role == "quasi") and _family(table, found.columns[0]) is TEXT
             ]
             amount = amounts(raw, table, texts)
             columns = [_as_amount(found, amount) for found in columns]
@@ -381,7 +385,8 @@ def _family(table: Source, column: str) -> TypeFamily | None:
 
 
 def _as_amount(found: Found, amounts: Mapping[str, str]) -> Found:
-    """A column that differs in nearly every row is no identifier if its text is an amount or a date."""
+    """A column whose text is an amount or a date is a quasi-identifier, even if it differs in nearly every row, and is
+    better read as what it is."""
     look = amounts.get(found.columns[0])
     return found if look is None else replace(found, role="quasi", reason=f"its text looks like {look}")
 

@@ -13,6 +13,7 @@ from sqlanon.engine.frames import registered
 from sqlanon.engine.names import resolve
 from sqlanon.engine.session import Session, run, temporary, translate_errors, unwrap
 from sqlanon.errors import PolicyError, option_name
+from sqlanon.policy.validation import column_names
 from sqlanon.sqltext import literal, names
 
 COUNTS = ("rows", "classes", "smallest_class", "median_class", "largest_class")
@@ -44,7 +45,12 @@ class Risk(dict[str, float | None]):
 
 
 def risk(
-    con: Any, source: Any, quasi: Sequence[str] | None = None, *, population: Any = None, entity: str | None = None
+    con: Any,
+    source: Any,
+    quasi: str | Sequence[str] | None = None,
+    *,
+    population: Any = None,
+    entity: str | None = None,
 ) -> Risk:
     """The measures of anon.risk by name. Each of source and population is a table, file, query or frame, as printed.
 
@@ -59,6 +65,7 @@ def risk(
             f"{option_name('quasi')} is empty: name the columns that could identify a person. Only of a stored release "
             "are they known"
         )
+    quasi = column_names("quasi", quasi)
     anon = Catalog.of(raw).schema
     with (
         translate_errors(),

@@ -17,15 +17,18 @@ from sqlanon.engine.session import run, temporary
 from sqlanon.engine.sources import (
     file_of,
     is_about_a_file,
+    is_sqlite,
     provide_reader,
     refuse_missing,
     refuse_one_column,
     refuse_other_kind,
+    refuse_wide,
+    sqlite_words,
     unreadable,
 )
 from sqlanon.errors import CatalogError, DataError, did_you_mean
 from sqlanon.pipeline.source import Source
-from sqlanon.sqltext import is_encodable, is_path, literal, name, query_or_none, split_name
+from sqlanon.sqltext import is_encodable, literal, name, query_or_none, split_name
 
 HINT = "Read it with try_cast, try_strptime or a filter in the source query, which leave out what does not fit"
 
@@ -49,18 +52,15 @@ def resolve(con: duckdb.DuckDBPyConnection, asked: str, hint: str = "") -> Sourc
             con, f"select distinct name from ({_TABLES}) where not internal and schema_name <> 'anon' order by name"
         )
         known = [table for (table,) in tables]
-        if _is_sqlite(asked):
-            query = f"FROM sqlite_scan({literal(asked)}, 'TABLE')"
-            raise CatalogError(
-                f"'{asked}' is a SQLite database. Name a table of it by a query: {query}. It needs DuckDB's extension "
-                "'sqlite': INSTALL sqlite, or pip install duckdb-extension-sqlite-scanner"
-            )
+        if is_sqlite(asked):
+            raise CatalogError(sqlite_words(asked))
         refuse_other_kind(asked)
         raise CatalogError(f"Table '{asked}' does not exist.{did_you_mean(asked, known)}{hint}")
     try:
         shown = "the frame" if asked.startswith(f"temp.{PREFIX}") else asked
         types = _types(con, f"from {relation}")
         refuse_one_column(asked, list(types))
+        _refuse_title(con, relation, asked, types)
         return Source(relation, shown, types, is_table)
     except duckdb.Error as problem:
         said = _why(problem, asked)
@@ -102,20 +102,13 @@ def _place(con: duckdb.DuckDBPyConnection, parts: list[str]) -> str | None:
     return found and found[0]
 
 
-def _is_sqlite(asked: str) -> bool:
-    """Is it the path of a SQLite database?"""
-    if not is_path(asked) or not Path(asked).is_file():
-        return False
-    with Path(asked).open("rb") as file:
-        return file.read(15) == b"SQLite format 3"
-
-
 def _file(asked: str) -> str | None:
     """A file that DuckDB reads by its name, or several that a pattern matches. A file that is there is no pattern:
     data[1].csv is not data1.csv."""
     if not re.search(r"\.(xlsx|(csv|tsv|parquet|json|jsonl|ndjson)(\.gz|\.zst)?)$", asked.lower()):
         return None
     refuse_missing(asked)
+    refuse_wide(asked)
     if asked.lower().endswith(".xlsx"):
         return f"read_xlsx({literal(asked)})"
     return literal(re.sub(r"[*?\[]", r"[\g<0>]", asked) if Path(asked).is_file() else asked)
@@ -127,6 +120,7 @@ def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
     file = file_of(query)
     if file is not None:
         refuse_missing(file)
+        refuse_wide(file, is_named="encoding = " in query)
     try:
         statements = con.extract_statements(query)
         if len(statements) != 1 or statements[0].type.name != "SELECT":
@@ -134,10 +128,23 @@ def _query(con: duckdb.DuckDBPyConnection, query: str) -> Source:
         types = _types(con, query)
         if file is not None:
             refuse_one_column(file, list(types))
+            _refuse_title(con, f"(\n{query}\n)", file, types)
         return Source(f"(\n{query}\n)", file or "the query", types)
     except duckdb.Error as problem:
         said = _why(problem, file)
     raise CatalogError(f"The source query does not run: {said}" if file is None else f"'{file}' cannot be read: {said}")
+
+
+def _refuse_title(con: duckdb.DuckDBPyConnection, relation: str, file: str, columns: Iterable[str]) -> None:
+    """Raise if the only row of a sheet that DuckDB found is its title: it reads to the first empty row."""
+    if not file.lower().endswith(".xlsx") or run(con, f"select 1 from {relation} limit 1"):
+        return
+    names = ", ".join(f"'{column}'" for column in columns)
+    raise CatalogError(
+        f"'{file}' was read as the names of columns ({names}) without rows, because a sheet is read to its first empty "
+        f"row. If the table begins further down, name its cells: FROM "
+        f"read_xlsx({literal(file)}, range = 'A3:F1000')"
+    )
 
 
 def _types(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
@@ -178,10 +185,11 @@ def temporary_of(con: duckdb.DuckDBPyConnection, what: str, source: Source, colu
         except duckdb.Error as problem:
             if (kind := unreadable(problem) if is_about_a_file(problem) else kind_of(problem)) is None:
                 raise
+            hint = "" if is_about_a_file(problem) else f". {HINT}"
         else:
             yield place
             return
-    raise DataError(f"The source cannot be read{_failing(con, source)}: {kind}. {HINT}")
+    raise DataError(f"The source cannot be read{_failing(con, source)}: {kind}{hint}")
 
 
 def refuse_unreadable(con: duckdb.DuckDBPyConnection, source: Source, columns: Iterable[str]) -> None:
@@ -194,9 +202,10 @@ def refuse_unreadable(con: duckdb.DuckDBPyConnection, source: Source, columns: I
         run(con, f"select {counts} from {source.relation}")
         return
     except duckdb.Error as problem:
-        if (kind := kind_of(problem)) is None:
+        if (kind := unreadable(problem) if is_about_a_file(problem) else kind_of(problem)) is None:
             raise
-    raise DataError(f"The source cannot be read{_failing(con, source)}: {kind}. {HINT}")
+        hint = "" if is_about_a_file(problem) else f". {HINT}"
+    raise DataError(f"The source cannot be read{_failing(con, source)}: {kind}{hint}")
 
 
 def _failing(con: duckdb.DuckDBPyConnection, source: Source) -> str:

@@ -10,6 +10,7 @@ import duckdb
 
 from sqlanon.engine.errors import sentence
 from sqlanon.engine.session import run
+from sqlanon.engine.sources import is_sqlite, sqlite_words
 from sqlanon.errors import CatalogError, ConflictError, SqlanonError
 from sqlanon.sqltext import is_path
 
@@ -40,10 +41,12 @@ def _not_opened(path: str, problem: duckdb.Error) -> SqlanonError:
         )
     if "different configuration" in said:
         return ConflictError(
-            f"'{path}' is open in this process with other settings: close it there, or use the same settings settings"
+            f"'{path}' is open in this process with other settings: close it there, or use the same settings"
         )
     if "not a valid DuckDB database" in said or "Is a directory" in said or "in-memory database in read-only" in said:
         return CatalogError(f"'{path}' is not a DuckDB database")
+    if is_sqlite(path):
+        return CatalogError(sqlite_words(path))
     return CatalogError(f"'{path}' cannot be opened: {said}")
 
 

@@ -156,7 +156,7 @@ def unwrap(con: Any) -> duckdb.DuckDBPyConnection:
         if not isinstance(inner, duckdb.DuckDBPyConnection):
             inner = getattr(inner, attribute, inner)
     if not isinstance(inner, duckdb.DuckDBPyConnection):
-        raise CatalogError(f"Expected a duckdb connection, got {type(con).__name__}")
+        raise CatalogError(f"Expected a duckdb connection, got {type(con).__name__}: sqlanon.connect() opens one")
     return inner
 
 

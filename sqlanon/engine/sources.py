@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import shlex
 from collections.abc import Sequence
@@ -47,14 +48,14 @@ def file_query(
     asked = [option for option, value in given.items() if value is not None]
     if stem.endswith(".xlsx"):
         if asked:
-            raise CatalogError(f"{' and '.join(asked)} go with csv files; '{path}' is an Excel file")
+            raise CatalogError(f"{_go_with_csv(asked)}; '{path}' is an Excel file")
         return f"from read_xlsx({literal(text)}{'' if sheet is None else f', sheet = {literal(sheet)}'})"
     if sheet is not None:
         raise CatalogError(f"A sheet goes with Excel files (.xlsx); '{path}' is another file")
     if not asked:
         return f"from {literal(text)}"
     if not stem.endswith(TEXTS):
-        raise CatalogError(f"{' and '.join(asked)} go with csv files (.csv, .tsv, .txt), not with '{path}'")
+        raise CatalogError(f"{_go_with_csv(asked)} (.csv, .tsv, .txt), not with '{path}'")
     if decimal is not None and decimal not in (",", "."):
         raise CatalogError(f"{option_name('decimal')} is {decimal!r}; it must be ',' or '.'")
     options = {
@@ -66,10 +67,56 @@ def file_query(
     return f"from read_csv({literal(text)}, {listed})"
 
 
+def _go_with_csv(options: Sequence[str]) -> str:
+    goes = "goes" if len(options) == 1 else "go"
+    return f"{' and '.join(map(option_name, options))} {goes} with csv files"
+
+
 def file_of(query: str) -> str | None:
     """The file that a query of `file_query` reads; None for any other query."""
     found = re.match(r"from (?:read_(?:csv|xlsx)\()?'((?:[^']|'')+)'", query)
     return found[1].replace("''", "'") if found else None
+
+
+def reading_flags(query: str) -> str:
+    """The flags of the command line that a query of `file_query` came from."""
+    flags = {"encoding": "encoding", "decimal_separator": "decimal", "delim": "delimiter", "sheet": "sheet"}
+    _, _, asked = query.partition("', ")
+    given = re.findall(r"(\w+) = '((?:[^']|'')*)'", asked.replace("\t", "tab"))
+    values = [(flags[parameter], value.replace("''", "'")) for parameter, value in given if parameter in flags]
+    return "".join(f" --{flag} {shlex.quote(value)}" for flag, value in values)
+
+
+def is_sqlite(path: str) -> bool:
+    """Is it the path of a SQLite database?"""
+    if not is_path(path) or not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(15) == b"SQLite format 3"
+
+
+def sqlite_words(path: str) -> str:
+    """What a SQLite database is, and how its tables are named."""
+    return (
+        f"'{path}' is a SQLite database. Name a table of it by a query: FROM sqlite_scan({literal(path)}, 'TABLE'). It "
+        "needs DuckDB's extension 'sqlite': INSTALL sqlite, or pip install duckdb-extension-sqlite-scanner"
+    )
+
+
+def refuse_wide(path: str, is_named: bool = False) -> None:
+    """Raise if a csv file is UTF-16 and nobody says so, or in the order of bytes that DuckDB does not know: it would be
+    read as something, but not as what it is."""
+    if not path.lower().endswith(TEXTS) or not Path(path).is_file():
+        return
+    with Path(path).open("rb") as opened:
+        start = opened.read(PROBED)
+    if start.startswith(b"\xfe\xff"):
+        raise CatalogError(f"'{path}' is big-endian UTF-16 text, which DuckDB does not read: save it as UTF-8")
+    if not is_named and _is_wide(start):
+        raise CatalogError(
+            f"'{path}' cannot be read: it is not UTF-8 text. Name its encoding: "
+            + reading("encoding", "encoding", "utf-16")
+        )
 
 
 def refuse_missing(path: str) -> None:
@@ -132,15 +179,30 @@ def is_about_a_file(problem: Exception) -> bool:
     return any(sign in str(problem) for sign in SIGNS)
 
 
-SIGNS = ("CSV Error on Line", "utf-8 encoded", "Invalid unicode", "latin-1 encoded", "the encoding: ", "sniffing file")
-"""What DuckDB says of csv files."""
+SIGNS = (
+    "CSV Error on Line",
+    "utf-8 encoded",
+    "Invalid unicode",
+    "latin-1 encoded",
+    "the encoding: ",
+    "sniffing file",
+    "read_xlsx: Failed to parse cell",
+)
+"""What DuckDB says of csv and Excel files."""
 
 
 def unreadable(problem: Exception, file: str | None = None) -> str:
     """Why a source cannot be read, in words and without its values: what DuckDB says about a line shows the line."""
     said = str(problem)
     line = re.search(r"CSV Error on Line: (\d+)", said)
+    if cell := re.search(r"Failed to parse cell '([A-Z]+\d+)'", said):
+        return (
+            f"cell {cell[1]} is of another kind than those above it, which are numbers or dates. Read all cells as "
+            f"text, and cast them in the query: FROM read_xlsx({literal(file or 'FILE')}, all_varchar = true)"
+        )
     if encoding := re.search(r'not support the encoding: "([^"]*)"', said):
+        if not _is_encoding(encoding[1]):
+            return f"there is no encoding '{encoding[1]}'. Usual ones are utf-8, utf-16, latin-1 and cp1252"
         return (
             f"encoding '{encoding[1]}' needs DuckDB's extension 'encodings'. Get it with INSTALL encodings or pip "
             "install duckdb-extension-encodings, or save the file as UTF-8; utf-8, utf-16 and latin-1 need none"
@@ -148,7 +210,7 @@ def unreadable(problem: Exception, file: str | None = None) -> str:
     for taken in ("UTF-8", "latin-1"):
         if f"not {taken.lower()} encoded" in said or (taken == "UTF-8" and "Invalid unicode" in said):
             named = reading("encoding", "encoding", _encoding_of(file))
-            return f"it is not {taken} text. Name its encoding: {named}"
+            return f"it is not {taken} text. Name its encoding, such as {named}"
     if line is not None:
         return f"line {int(line[1]):,}{_about_line(said)}"
     if "sniffing file" in said:
@@ -156,12 +218,29 @@ def unreadable(problem: Exception, file: str | None = None) -> str:
         return f"its lines differ in how many columns they have. Mend them, or name the delimiter: {named}"
     if sheet := re.search(r'Sheet "(.+)" not found', said):
         return f"it has no sheet '{sheet[1]}'"
+    if "No rows found in xlsx" in said:
+        return "the sheet is empty"
+    if "opening the zip" in said or "open zip" in said or "zip file" in said:
+        return "it is not an Excel file, or a damaged one. Save it again as .xlsx, or as a csv file"
     if "extension" in said or "read_xlsx" in said:
         return (
             "Excel files need DuckDB's extension 'excel'. Get it with INSTALL excel or pip install "
             "duckdb-extension-excel, or save the sheet as a csv file"
         )
     return _first_line(problem)
+
+
+def _is_encoding(asked: str) -> bool:
+    try:
+        codecs.lookup(asked)
+    except (LookupError, ValueError):
+        return False
+    return True
+
+
+def _is_wide(start: bytes) -> bool:
+    """Is it how UTF-16 text begins? Every other byte of most of it is zero."""
+    return start.startswith(b"\xff\xfe") or start.count(0) > len(start) // 10
 
 
 def _encoding_of(file: str | None) -> str:
@@ -171,7 +250,7 @@ def _encoding_of(file: str | None) -> str:
         return "latin-1"
     with Path(file).open("rb") as opened:
         start = opened.read(PROBED)
-    if start.count(0) > len(start) // 10:
+    if _is_wide(start):
         return "utf-16"
     return "cp1252" if any(0x80 <= byte <= 0x9F for byte in start) else "latin-1"
 
@@ -197,6 +276,8 @@ def refuse_other_kind(file: str) -> None:
     if is_path(file) and Path(file).is_file():
         if file.lower().endswith((".duckdb", ".db")):
             raise CatalogError(f"Which table of '{file}'? {_of_database(file)}")
+        if file.lower().endswith((".xls", ".xlsb", ".xlsm", ".ods", ".numbers")):
+            raise CatalogError(f"'{file}' is a spreadsheet of a kind that DuckDB does not read: save it as .xlsx")
         raise CatalogError(
             f"'{file}' is a file, but not of a kind that is read by its name ({', '.join(NAMED)}). Save it as one of "
             f"these, or read it by a query, such as FROM read_csv({literal(file)})"

@@ -25,7 +25,7 @@ SHARE = 0.95
 """The share of values that must look alike."""
 MOST_CATEGORIES = 500
 RARE = 3
-"""A value of fewer rows is in no label of a drafted group: it may be a name that was typed into the wrong column."""
+"""A value of fewer people is in no label of a drafted group: it may be a name that was typed into the wrong column."""
 LONG = 40
 """Text of this many characters on average is free text."""
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d")
@@ -34,8 +34,14 @@ NAMED_DATES = ("%b %d, %Y", "%d %b %Y", "%B %d, %Y", "%d %B %Y", "%d-%b-%Y")
 _COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 _POINT = re.compile(r"-?\d+(\.\d+)?")
 _THOUSANDS = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
+_SPACED = re.compile(r"-?([1-9]\d{0,2}([ \u00a0\u202f\u2009]\d{3})+|[1-9]\d{0,2}(['’]\d{3})+|\d+)([.,]\d+)?")
+SPACED = "numbers with spaces or apostrophes between thousands"
+_SPACES = re.compile(r"[ \u00a0\u202f\u2009'’]")
+"""What stands between thousands: spaces in France and Poland, apostrophes in Switzerland."""
 _UNIT = re.compile(
-    r"([€$£¥]?) ?(-?[0-9][0-9.,]*) ?(%|‰|[€$£¥]|EUR|USD|GBP|CHF|k?g|mg|[ckm]?m|m?l|years?|Jahre?)?", re.IGNORECASE
+    r"([€$£¥]?)[ \u00a0\u202f]?(-?[0-9](?:[0-9.,'’]|[ \u00a0\u202f\u2009](?=[0-9]))*)[ \u00a0\u202f]?"
+    r"(%|‰|[€$£¥]|EUR|USD|GBP|CHF|k?g|mg|[ckm]?m|m?l|years?|Jahre?)?",
+    re.IGNORECASE,
 )
 """A number with a sign before it or a unit behind it."""
 _CODE = re.compile(r"[A-Za-z]{0,4}[0-9][A-Za-z0-9.\-]{1,11}|[A-Za-z]{1,3}[0-9][A-Za-z0-9]? ?[0-9][A-Za-z]{2}")
@@ -94,8 +100,13 @@ def looks_like(values: Sequence[str]) -> str:
         return "numbers with a unit"
     thousands = [value for value in values if _THOUSANDS.fullmatch(value)]
     grouped = [value for value in thousands if "," in value]
-    if len(thousands) >= SHARE * len(values) and grouped and not all(map(_COMMA.fullmatch, grouped)):
+    is_whole = sum(value.endswith("0") for value in grouped) > len(grouped) / 2  # 52,000 are thousands, 72,315 are not
+    if len(thousands) >= SHARE * len(values) and grouped and (is_whole or not all(map(_COMMA.fullmatch, grouped))):
         return "numbers with commas between thousands"
+    spaced = [value for value in values if _SPACED.fullmatch(value)]
+    is_amount = len(set(map(len, spaced))) > 1 or any("," in value or "." in value for value in spaced)
+    if len(spaced) >= SHARE * len(values) and is_amount and any(map(_SPACES.search, spaced)):
+        return SPACED
     numbers = [value for value in values if _COMMA.fullmatch(value)]
     if len(numbers) >= SHARE * len(values) and any("," in value for value in numbers):
         return "numbers with a decimal comma"
@@ -116,6 +127,7 @@ MENDED = {
     "numbers with a decimal comma": "numbers with a decimal comma{thousands}: read the file with {decimal}",
     "numbers with commas between thousands": "numbers with commas between thousands: read the file with FROM "
     "read_csv(..., thousands = ',')",
+    SPACED: f"{SPACED}: take them out in the source query, and cast the rest",
     "numbers with a unit": "numbers with a unit: take it off in the source query, and cast the rest",
     "numbers": "numbers stored as text: cast the column in the source query",
     "codes": "codes, such as postcodes: generalize them by prefix",
@@ -152,7 +164,8 @@ def can_be_drafted(values: Sequence[str]) -> bool:
 
 
 def suggest(column: str, counts: Mapping[str, int], likeness: Callable[[str, str], float] | None = None) -> Suggestion:
-    """A hierarchy for a column of text with these values; `likeness` says how alike two categories are, from 0 to 1."""
+    """A hierarchy for a column of text with these values and how many people have them; `likeness` says how alike two
+    categories are, from 0 to 1."""
     values = sorted(counts)
     kind = looks_like(values)
     if kind == "dates":
@@ -181,7 +194,7 @@ def suggest_numbers(column: str, numbers: Mapping[str, tuple[float, int]], kind:
     edges = _round_edges(points)
     levels = [edges]
     while len(levels[-1]) > 3:
-        levels.append([*levels[-1][:-1:2], levels[-1][-1]])
+        levels.append(_coarser(levels[-1]))
     paths = []
     for value, (number, _) in sorted(numbers.items(), key=lambda item: item[1][0]):
         labels = [_interval(number, level) for level in levels if len(level) > 2]
@@ -215,6 +228,8 @@ def _numbers(values: Sequence[str], kind: str) -> dict[str, float]:
 def _number(value: str, kind: str) -> float:
     if kind == "numbers with commas between thousands":
         value = value.replace(",", "")
+    if kind == SPACED:
+        value = _SPACES.sub("", value).replace(",", ".")
     try:
         return float(value.replace(".", "").replace(",", ".") if "decimal comma" in kind else value)
     except ValueError:
@@ -244,7 +259,24 @@ def _round_edges(points: Sequence[tuple[float, int]], parts: int = 16) -> list[f
             break
     found[0] = min(found[0], _snap(low, step))
     end = _snap(high, step)
-    return [*found, end + step if end >= found[-1] else found[-1] + step]
+    edges = [*found, end + step if end >= found[-1] else found[-1] + step]
+    last = sum(rows for number, rows in finite if number >= edges[-2])
+    if len(edges) > 3 and 2 * last * (len(edges) - 1) < total:
+        edges.pop(-2)
+    # The outer ends are no finer than their intervals are wide: the richest person's income is not to be read off them.
+    above, below = _unit(edges[1] - low, step), _unit(high - edges[-2], step)
+    return [_snap(low, above), *edges[1:-1], _snap(high, below) + below]
+
+
+def _unit(width: float, step: float) -> float:
+    """The power of ten that a width has, or the step of the grid if that is more."""
+    return max(step, 10.0 ** math.floor(math.log10(width))) if width > 0 else step
+
+
+def _coarser(edges: Sequence[float]) -> list[float]:
+    """The ends of half as many intervals: two of them become one, and the last three of five, seven and so on."""
+    starts = list(edges[:-1:2])
+    return [*(starts[:-1] if len(starts) > 2 and len(edges) % 2 == 0 else starts), edges[-1]]
 
 
 def _snap(number: float, step: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from types import MappingProxyType
@@ -12,7 +11,7 @@ from sqlanon.errors import PolicyError, option, option_name
 from sqlanon.policy.grid import Width, width_of
 from sqlanon.policy.limits import Limit, limit_of
 from sqlanon.policy.options import ASKED, DEFAULT_METHOD, ROLES, ROW_WEIGHT_COLUMN
-from sqlanon.sqltext import fold
+from sqlanon.sqltext import fold, listed_names
 from sqlanon.udfs.method import MEASURES, Parameter, measure_of
 from sqlanon.udfs.methods import METHODS
 from sqlanon.udfs.models import MODELS
@@ -26,7 +25,7 @@ def column_names(role: str, given: Any) -> tuple[str, ...]:
     """A role's column names, each once whatever its case. One text may name several: age,sex. Double quotes protect a
     comma, and so does a list."""
     if isinstance(given, str):
-        given = [part.strip() for part in next(csv.reader([given], skipinitialspace=True), []) if part.strip()]
+        given = listed_names(given)
     listed = tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(column, str) for column in listed):
         raise PolicyError(f"{option_name(role)} must be a list of column names")

@@ -27,6 +27,7 @@ from sqlanon.pipeline.readback import Tolerance
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
+from sqlanon.policy.validation import column_names
 from sqlanon.privacy.covering import Covering, Printed, aligned, left_of, together
 from sqlanon.releases.others import Kin, Other, place_of
 from sqlanon.releases.versions import versions_together
@@ -167,9 +168,9 @@ def _sets(names: Iterable[str]) -> list[tuple[str, ...]]:
 def _elsewhere(catalog: Catalog, file: str, quasi: Sequence[str], people: Source) -> Printed:
     """A release that is stored elsewhere, as a table to try."""
     there = resolve(catalog.con, file)
-    named = set(map(fold, quasi))
+    named = set(map(fold, column_names("quasi", quasi)))
     shared = [column for column in people.columns if fold(column) in set(map(fold, there.columns)) - named]
-    policy = Policy.of({"quasi": list(quasi), "unsafe_keep": shared})
+    policy = Policy.of({"quasi": quasi, "unsafe_keep": shared})
     return Printed(there.relation, file, "", policy, Tolerance.OLDER, people)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlanon import wording
 from sqlanon.engine.session import unwrap
-from sqlanon.errors import CatalogError, PolicyError
+from sqlanon.errors import CatalogError, PolicyError, in_words
 from sqlanon.policy.options import ROLES
 from sqlanon.policy.policy import Policy
 from sqlanon.releases.release import Release, open_release
@@ -85,7 +85,8 @@ def _found(con: Any, given: Any, number: int) -> tuple[str, Policy | Release]:
     if not isinstance(given, str):
         raise PolicyError("diff compares stored releases by name, releases, policies, or policy files")
     if con is None:
-        raise CatalogError(f"'{given}' is not a policy file, and there is no database to look for a release in")
+        where = in_words(python="give the connection", sql="open the database", command="add --db FILE")
+        raise CatalogError(f"'{given}' is not a policy file (.toml). If it is a stored release, {where}")
     return given, open_release(unwrap(con), given)
 
 

@@ -8,17 +8,22 @@ from sqlanon.catalog.catalog import Catalog
 from sqlanon.catalog.hierarchies import create_hierarchy
 from sqlanon.catalog.suggestions import described, suggest_for
 from sqlanon.engine.frames import FRAME
-from sqlanon.engine.sources import file_of
-from sqlanon.errors import HierarchyError, call, option, reader
+from sqlanon.engine.sources import file_of, reading_flags
+from sqlanon.errors import HierarchyError, call, in_words, option, reader
 from sqlanon.families import TEXT, known_family
 from sqlanon.pipeline.reading import Reading
 from sqlanon.pipeline.source import Source
 from sqlanon.policy.policy import Policy
 from sqlanon.sqltext import fold, name, query_or_none
+from sqlanon.wording import plural
 
 log = logging.getLogger("sqlanon")
 LOOKED_AT = 2000
 """How many values of a column are looked at to say what it looks like."""
+SAID_OF = 3
+"""A column of fewer values is not spoken of: no hierarchy would help."""
+MOST = 3
+"""So many columns are spoken of one by one, and the others together."""
 TELLING = 0.5
 """A column is spoken of if more than this share of its rows is released as *."""
 
@@ -26,11 +31,12 @@ TELLING = 0.5
 def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
     """Draft a hierarchy for each text column that has none, and store it under the column's name."""
     known = catalog.hierarchies().by_name
+    entity = None if policy.entity is None else source.resolve_names([policy.entity])[0]
     for asked, column in zip(policy.quasi, source.resolve_names(policy.quasi), strict=True):
         if asked in policy.hierarchies or fold(column) in known or not _is_text(source.types[column]):
             continue
         try:
-            draft = suggest_for(catalog.con, source, column)
+            draft = suggest_for(catalog.con, source, column, entity)
         except HierarchyError as problem:
             log.warning("%s", problem)
             continue
@@ -54,6 +60,7 @@ def warn_of_text(catalog: Catalog, reading: Reading, asked: str, released: str |
     if released is None and reading.policy.population is not None:  # whose people make a class of fewer rows
         return
     source = reading.source.relation
+    told: list[str] = []
     for attribute in reading.attributes:
         if not _is_text(attribute.type):
             continue
@@ -70,7 +77,10 @@ def warn_of_text(catalog: Catalog, reading: Reading, asked: str, released: str |
                 values = catalog.run(
                     f"select distinct {column} from {source} where {column} is not null limit {LOOKED_AT}"
                 )
-                _say(attribute.column, int(rows), int(stars), [value for (value,) in values], asked)
+                if len(values) >= SAID_OF:
+                    told.append(attribute.column)
+                if len(values) >= SAID_OF and len(told) <= MOST:
+                    _say(attribute.column, int(rows), int(stars), [value for (value,) in values], asked)
         ((meant,),) = catalog.run(f"select count(*) from {source} where {column} = '*'")
         if meant:
             log.warning(
@@ -79,6 +89,14 @@ def warn_of_text(catalog: Catalog, reading: Reading, asked: str, released: str |
                 attribute.column,
                 f"{meant:,}",
             )
+    if len(told) > MOST:
+        use = f": {option('suggest')}" if reader().name != "sql" else ""
+        log.warning(
+            "So are %s: %s. Draft hierarchies for all of them%s",
+            plural(len(told) - MOST, "more column"),
+            ", ".join(told[MOST:]),
+            use,
+        )
 
 
 def _is_text(type_name: str) -> bool:
@@ -87,8 +105,6 @@ def _is_text(type_name: str) -> bool:
 
 
 def _say(column: str, rows: int, stars: int, values: list[str], asked: str) -> None:
-    if len(values) < 3:
-        return
     looks, can_be_drafted = described(column, values)
     log.warning(
         "Column '%s' is text without a hierarchy, and %s of %s rows have * there. It looks like %s%s",
@@ -102,13 +118,23 @@ def _say(column: str, rows: int, stars: int, values: list[str], asked: str) -> N
 
 def _drafting(column: str, asked: str) -> str:
     """How a hierarchy is drafted for a column of the source that was asked for."""
-    is_named = asked != FRAME and query_or_none(asked) is None
-    place = f"{asked if is_named else file_of(asked) or 'TABLE'}.{column}"
+    is_query = asked == FRAME or query_or_none(asked) is not None
+    file = file_of(asked) if is_query else None
+    place = f"{file or 'TABLE' if is_query else asked}.{column}"
     draft = call("suggest_hierarchy", place, command="hierarchy suggest").removesuffix(" --db FILE")
+    if is_query:
+        draft = in_words(
+            python=f"sqlanon.suggest_hierarchy(con, {column!r}, source)",
+            sql=draft,
+            command=f"{draft}{reading_flags(asked)}" if file else "",
+            page=draft,
+        )
     uses = {
         "python": option("suggest"),
         "command line": "sqlanon anonymize --suggest",
         "policy file": option("suggest"),
     }
-    use = f", or use one at once: {uses[reader().name]}" if reader().name in uses else ""
-    return f". Draft a hierarchy: {draft}{use}"
+    use = uses.get(reader().name)
+    if not draft:
+        return f". Use a drafted hierarchy: {use}"
+    return f". Draft a hierarchy: {draft}" + (f", or use one at once: {use}" if use else "")

@@ -20,7 +20,7 @@ from sqlanon.pipeline.attribute import Attribute
 from sqlanon.pipeline.encode import Held, measured_encoding
 from sqlanon.pipeline.readback import Tolerance, box_ctes, counts, known
 from sqlanon.pipeline.reading import Reading
-from sqlanon.sqltext import render, with_ctes
+from sqlanon.sqltext import fold, name, render, with_ctes
 
 BINS = 12
 """Bars of a distribution, about."""
@@ -71,10 +71,12 @@ def column_of(
     tolerance: Tolerance = Tolerance.EXACT,
     held: Held | None = None,
     left_out: int = 0,
+    least: float | None = None,
 ) -> Column:
-    """What became of an attribute of the source in a release; rows that are `left_out` are in neither. A bar holds k
-    rows or more. Without a release only the distribution of the source is looked at."""
-    alone, least = replace(reading, attributes=(attribute,)), reading.policy.k
+    """What became of an attribute of the source in a release; rows that are `left_out` are in neither. A bar holds
+    `least` rows or more, or k. Without a release only the distribution of the source is looked at."""
+    alone = replace(reading, attributes=(attribute,))
+    least = reading.policy.k if least is None else least
     ctes = measured_encoding(alone, held=held)
     # The labels need a release; where there is none, nothing is released.
     printed_at = release if release is not None else f"(from {reading.source.relation} limit 0)"
@@ -87,8 +89,22 @@ def column_of(
     return column_from(attribute, (rows_held or [], printed or [], nodes or []), least, release is not None)
 
 
+def least_rows(con: Session, reading: Reading) -> float:
+    """How many rows of the source are surely k people's: k, or where people have several, k times the most that one of
+    them has. Where nothing says who they are, no number of rows is enough."""
+    policy = reading.policy
+    if policy.entity is None:
+        return policy.k
+    if fold(policy.entity) not in map(fold, reading.source.columns):
+        return math.inf
+    (person,) = reading.source.resolve_names([policy.entity])
+    counted = f"select count(*) as rows from {reading.source.relation} group by {name(person)}"
+    ((most,),) = run(con, f"select max(rows) from ({counted})")
+    return policy.k * (most or 1)
+
+
 def column_from(
-    attribute: Attribute, counted: tuple[list[Any], list[Any], list[Any]], least: int, has_release: bool = True
+    attribute: Attribute, counted: tuple[list[Any], list[Any], list[Any]], least: float, has_release: bool = True
 ) -> Column:
     """What became of an attribute, from the rows of its ranks, of its labels, and its nodes, as
     sql/steps/report/column.sql lists them."""
@@ -124,7 +140,7 @@ def _steps(printed: Sequence[dict[str, Any]], rows: int, is_range: bool) -> tupl
 
 
 def _tree_bars(
-    held: Sequence[dict[str, Any]], printed: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], least: int
+    held: Sequence[dict[str, Any]], printed: Sequence[dict[str, Any]], nodes: Sequence[dict[str, Any]], least: float
 ) -> Bars | None:
     """The nodes of the lowest level that says enough in a few bars; all others together in one."""
     rows = sum(value["rows"] for value in held)
@@ -167,7 +183,7 @@ def _at_level(nodes: Sequence[dict[str, Any]], level: int, last: int) -> list[di
     return [node for number, node in enumerate(found) if node and (not number or node is not found[number - 1])]
 
 
-def _kept(nodes: Sequence[dict[str, Any]], before: Any, least: int) -> list[dict[str, Any]]:
+def _kept(nodes: Sequence[dict[str, Any]], before: Any, least: float) -> list[dict[str, Any]]:
     """The largest nodes that hold enough rows each, so that what remains does too or is nothing."""
     sizes = [(float(before[node["lo"] : node["hi"] + 1].sum()), number) for number, node in enumerate(nodes)]
     large = sorted(((size, number) for size, number in sizes if size >= least), reverse=True)[: BINS - 1]
@@ -190,7 +206,7 @@ def _shares(parts: Sequence[float], whole: float) -> tuple[float, ...]:
 
 
 def _range_bars(
-    held: Sequence[dict[str, Any]], printed: Sequence[dict[str, Any]], attribute: Attribute, least: int
+    held: Sequence[dict[str, Any]], printed: Sequence[dict[str, Any]], attribute: Attribute, least: float
 ) -> Bars | None:
     """Bins of one width on the number line, at round numbers, joined with their neighbors until they hold enough."""
     values = [(value["place"], value["rows"]) for value in held if value["place"] is not None]
@@ -232,7 +248,7 @@ def _width(span: float, unit: float, is_date: bool) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= wanted * (1 - 1e-9))
 
 
-def _joined(edges: list[float], rows: Any, least: int) -> list[float]:
+def _joined(edges: list[float], rows: Any, least: float) -> list[float]:
     """The edges of which every two have as many rows between them, or none."""
     kept = [edges[0]]
     held = 0.0

@@ -111,7 +111,7 @@ def summary(release: Release) -> str:
     if "gcp" not in metrics:
         pass
     elif "lower_bound" in metrics:
-        lost = f"; information loss {metrics['gcp']:.2%} (GCP{_gap(release, metrics)})"
+        lost = f"; information loss {metrics['gcp']:.1%} (GCP{_gap(release, metrics)})"
     elif release.policy.kind.counts == "people":
         lost = f"; information loss {metrics['gcp']:.1%} (GCP)"
     if lost:

@@ -39,7 +39,7 @@ from sqlanon.releases.combinations import Combination
 from sqlanon.releases.release import Release
 from sqlanon.releases.remaining import without_left_out
 from sqlanon.releases.trying import losses_by_k
-from sqlanon.reporting.columns import Column, column_of
+from sqlanon.reporting.columns import Column, column_of, least_rows
 from sqlanon.reporting.looked import Looked, Private
 from sqlanon.reporting.signing import Paper, combination_in_words, others_of
 from sqlanon.sqltext import literal, name, query_or_none, render, split_name
@@ -114,6 +114,11 @@ class Facts:
     kept: tuple[str, ...] = ()
     paper: Paper = field(default_factory=Paper)
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def heading(self) -> str:
+        """What the page is about: the release by its name, or by the file that it was published in."""
+        return self.paper.published or self.title if self.title == UNNAMED else self.title
 
     @property
     def holds(self) -> bool:
@@ -264,6 +269,7 @@ def facts_of_table(
     raw = unwrap(con)
     policy = Policy.of({"quasi": quasi, "k": k, "sensitive": sensitive, "entity": entity, **options})
     models = {option.name: getattr(policy, option.name) for option in ASKED}
+    quasi = policy.quasi
     with translate_errors():
         catalog = Catalog.of(raw)
         found = resolve(raw, table)
@@ -374,8 +380,9 @@ def _columns_of(
     con: Session, reading: Reading, table: str | None, tolerance: Tolerance, gone: int = 0
 ) -> tuple[Column, ...]:
     """What became of each column; the source is encoded once for all of them."""
+    least = least_rows(con, reading)
     with keep_steps(con, measured_encoding(reading)) as (held, _):
-        return tuple(column_of(con, reading, a, table, tolerance, held, gone) for a in reading.attributes)
+        return tuple(column_of(con, reading, a, table, tolerance, held, gone, least) for a in reading.attributes)
 
 
 def _lower_bound(catalog: Catalog, source: str, policy: Policy) -> float | None:

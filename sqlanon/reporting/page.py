@@ -98,7 +98,7 @@ def page(facts: Facts) -> str:
         _frontier(facts),
         _sample(facts),
         _measures(facts),
-        signing.section(facts.paper, facts.title) if facts.is_release else "",
+        signing.section(facts.paper, facts.heading) if facts.is_release else "",
     ]
     content = "\n".join(part for part in parts if part)
     return f"""<!doctype html>
@@ -108,13 +108,13 @@ def page(facts: Facts) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="sqlanon {__version__}">
-<title>{escape(facts.title)} – {kind.lower()}</title>
+<title>{escape(facts.heading)} – {kind.lower()}</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <header>
 <p class="kind">{kind}</p>
-<h1>{escape(facts.title)}</h1>
+<h1>{escape(facts.heading)}</h1>
 <p class="soft">{wording.plural(facts.rows, "row")}{source} · made {made} by sqlanon {__version__}</p>
 </header>
 <main>
@@ -200,7 +200,7 @@ def _numbers(facts: Facts) -> str:
         who = "people who" if facts.entity else "rows that"
         tiles.append(("classes", f"{facts.classes:,}", f"of {who} look the same", False))
     if facts.loss is not None:
-        bound = f"no release below {facts.lower_bound:.2%}" if facts.lower_bound is not None else "0% keeps everything"
+        bound = f"no release below {facts.lower_bound:.1%}" if facts.lower_bound is not None else "0% keeps everything"
         tiles.append(("lost (GCP)", f"{facts.loss:.1%}", bound, False))
     shown = "".join(
         f'<div class="tile{" bad" if is_bad else ""}"><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>'
@@ -256,7 +256,7 @@ def _bound_in_words(facts: Facts) -> str:
     said = "Kept is 100% minus the average share of the column's range (or hierarchy) that a released cell spans."
     if facts.loss is not None and facts.lower_bound is not None:
         gap = wording.gap(facts.loss, facts.lower_bound, bool(facts.policy.models))
-        said += f" In total {facts.loss:.2%} is lost{gap}."
+        said += f" In total {facts.loss:.1%} is lost{gap}."
     return said
 
 
@@ -368,15 +368,15 @@ def _distributions(facts: Facts) -> str:
     body = _grid(picture for picture in found if picture is not None)
     if not body:
         return ""
-    least = facts.policy.k
+    least = f"{facts.policy.k} {'rows' if facts.policy.entity is None else 'people'}"
     if facts.is_release or facts.source:
         title = "Before and after"
         lead = (
-            f"Source bars for fewer than {least} rows are merged or left out. The release is read as an analyst would: "
+            f"Source bars for fewer than {least} are merged or left out. The release is read as an analyst would: "
             "the rows of a label are spread evenly over what it covers."
         )
     else:
-        title, lead = "The columns", f"Bars for fewer than {least} rows are merged or left out."
+        title, lead = "The columns", f"Bars for fewer than {least} are merged or left out."
     return _section(title, body, "", lead)
 
 

@@ -103,6 +103,11 @@ def combination_in_words(name: str, found: Combination) -> str:
     return f"{who}: {below} are left with fewer than k = {found.k} rows, somebody with {found.k_together}."
 
 
+def _looks(value: str | None) -> str:
+    """How a cell looks: a line to write on, or small enough for a digest."""
+    return ' class="fill"' if not value else ' class="digest"' if len(value) == 64 else ""
+
+
 def section(paper: Paper, title: str) -> str:
     """The last part of the report: what was asked by whom, and a place to sign."""
     asked = {
@@ -114,7 +119,7 @@ def section(paper: Paper, title: str) -> str:
         "SHA-256 of the file": paper.sha256,
     }
     rows = "".join(
-        f'<tr><th scope="row">{name}</th><td{"" if value else " class=fill"}>{escape(value or "")}</td></tr>'
+        f'<tr><th scope="row">{name}</th><td{_looks(value)}>{escape(value or "")}</td></tr>'
         for name, value in asked.items()
     )
     signed = "".join(f"<div><span>{what}</span></div>" for what in ("Name", "Place and date", "Signature"))

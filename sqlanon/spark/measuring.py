@@ -6,6 +6,7 @@ quasi-identifiers give about sensitive values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -185,7 +186,8 @@ def _column(desk: Desk, attribute: Attribute) -> Column:
     asked = {"counts": counts(attribute), "domain": attribute.domain, "nodes": attribute.nodes}
     query = render("steps/report/column.sql", **asked, labels=known(attribute))
     ((held, printed, nodes),) = run(desk.con, query)
-    return column_from(attribute, (held or [], printed or [], nodes or []), desk.policy.k)
+    least = desk.policy.k if desk.policy.entity is None else math.inf  # rows of how many people is not counted here
+    return column_from(attribute, (held or [], printed or [], nodes or []), least)
 
 
 def _sample(released: DataFrame) -> tuple[tuple[str, ...], ...]:

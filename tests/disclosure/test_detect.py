@@ -109,7 +109,9 @@ def test_values_that_look_like_identifiers_are_recognized_whatever_the_column_is
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_values_that_only_resemble_identifiers_are_not_taken_for_them(shared: Con, kind: str) -> None:
-    assert role_of(shared, "x", OTHERS[kind] * 10) == ("quasi", "other people may know it")
+    role, reason = role_of(shared, "x", OTHERS[kind] * 10)
+    said = "its text looks like dates as 2024-12-31" if kind == "dates" else "other people may know it"
+    assert (role, reason[: len(said)]) == ("quasi", said)
 
 
 def test_numbers_can_be_card_numbers(shared: Con) -> None:

@@ -71,6 +71,13 @@ def test_risk_agrees_with_plain_python_on_any_table(shared: Con, rows: list[Row]
         assert found == pytest.approx(plain_risk(rows, content))
 
 
+def test_one_text_names_several_columns_as_it_does_in_anonymize(shared: Con, tmp_path: Path) -> None:
+    store(shared, "people", [(1, "x"), (1, "x"), (2, "y")])
+    assert dict(sqlanon.risk(shared, "people", "age,ward")) == dict(sqlanon.risk(shared, "people", ["age", "ward"]))
+    assert sqlanon.check(shared, "people", "age,ward", 1).k == 1
+    sqlanon.report(shared, "people", "age,ward", tmp_path / "report.html", 1 + 1)
+
+
 def test_the_journalists_mean_can_be_above_the_marketers(shared: Con) -> None:
     store(shared, "people", [(1, "x")] * 9 + [(2, "x")])
     store(shared, "everybody", [(1, "x")] * 18 + [(2, "x")] * 2)

@@ -331,3 +331,18 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 def test_a_toml_file_that_makes_no_policy_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(PolicyError, match=message):
         Policy.from_toml(toml(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("age,sex", ("age", "sex")),
+        (' age , "a, b" ,sex', ("age", "a, b", "sex")),
+        ('"a ""b"" c; drop","👩,x"', ('a "b" c; drop', "👩,x")),
+        ("new\nline,age", ("new\nline", "age")),
+        ("age,\n  sex,", ("age", "sex")),
+    ],
+)
+def test_one_text_names_several_columns_whatever_they_are_called(text: str, names: tuple[str, ...]) -> None:
+    """A name with a line break ended in a traceback."""
+    assert Policy(quasi=text, k=2).quasi == names

@@ -310,6 +310,19 @@ def test_people_are_counted_where_the_policy_counts_them(con: duckdb.DuckDBPyCon
     assert facts_of_table(con, "v", QUASI, 4, entity="who").k == 4
 
 
+def test_a_bar_of_the_source_is_of_k_people_where_people_have_several_rows(con: duckdb.DuckDBPyConnection) -> None:
+    """Twenty visits of one person were a bar of their own, under the name of the profession that only she has."""
+    con.execute(
+        "create table visits as select if(i < 20, 0, i // 2) as who, if(i < 20, 99, 20 + i % 40) as age, "
+        "if(i < 20, 'chancellor', ['cook', 'nurse', 'pilot'][1 + i // 2 % 3]) as job from range(400) r(i)"
+    )
+    release = sqlanon.anonymize(con, "visits", ["age", "job"], 5, entity="who", method="mondrian")
+    page = html_page(facts_of_release(release, curve=False))
+    assert "chancellor" not in page
+    assert "Source bars for fewer than 5 people are merged or left out" in page
+    assert "nurse" in html_page(facts_of_release(sqlanon.anonymize(con, "visits", ["age", "job"], 5), curve=False))
+
+
 def test_rows_that_were_left_out_count_as_suppressed(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("create table few as select i // 10 as a, 'x' as b from range(40) r(i) union all select 999, 'y'")
     release = sqlanon.anonymize(con, "few", ["a", "b"], 5, max_suppression=0.1, name="most")

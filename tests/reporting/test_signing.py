@@ -79,6 +79,16 @@ def test_the_place_to_sign_has_the_digest_of_the_published_file(con: sqlanon.Con
     assert "holds no row of the source" not in shown
 
 
+def test_a_release_without_a_name_goes_by_the_file_it_is_in(con: sqlanon.Connection, tmp_path: Path) -> None:
+    """The paper was about "release", whichever it was."""
+    release = sqlanon.anonymize(con, "patients", QUASI, 4)
+    file = tmp_path / "patients public.csv"
+    release.publish(file)
+    page = release.report(tmp_path / "r.html", curve=False, published=file).read_text(encoding="utf-8")
+    assert "<h1>patients public.csv</h1>" in page
+    assert "I have read this report about patients public.csv" in page
+
+
 def test_a_paper_refuses_a_file_or_a_date_that_is_none() -> None:
     with pytest.raises(CatalogError, match=r"no file 'none\.csv'"):
         Paper.of(published="none.csv")

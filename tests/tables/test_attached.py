@@ -15,7 +15,7 @@ from reading import Con, rows
 
 import sqlanon
 from sqlanon.engine.sources import packaged_extension
-from sqlanon.errors import CatalogError
+from sqlanon.errors import CatalogError, SqlanonError
 
 PEOPLE = (
     "select 20 + range % 30 as age, ['f', 'm'][1 + (range % 2)::int] as sex, 'd' || range % 3 as diagnosis "
@@ -88,6 +88,21 @@ def test_ducklake_is_a_source_and_a_target(con: Con, tmp_path: Path) -> None:
     ) == [(60, True)]
 
 
+def test_a_release_is_not_stored_in_another_database(con: Con, tmp_path: Path) -> None:
+    con.execute(f"create table people as {PEOPLE}")
+    con.execute(f"attach '{tmp_path}/other.duckdb' as lake")
+    with pytest.raises(
+        CatalogError, match=r"'lake' is another database than .*\.relation\(\)\.create\('lake\.public'\)"
+    ):
+        sqlanon.anonymize(con, "people", ["age", "sex"], 5, name="lake.public")
+    with pytest.raises(
+        CatalogError, match=r"There is no schema 'nope' for 'nope\.public': CREATE SCHEMA \"nope\" first"
+    ):
+        sqlanon.anonymize(con, "people", ["age", "sex"], 5, name="nope.public")
+    sqlanon.anonymize(con, "people", ["age", "sex"], 5).relation().create("lake.public")
+    assert rows(con, "select count(*) from lake.public") == [(60,)]
+
+
 def test_a_sheet_of_an_excel_file_is_a_source(con: Con, tmp_path: Path) -> None:
     file = tmp_path / "people.xlsx"
     extended(con, "excel").execute(f"copy ({PEOPLE}) to '{file}' (format xlsx, header true)")
@@ -95,6 +110,48 @@ def test_a_sheet_of_an_excel_file_is_a_source(con: Con, tmp_path: Path) -> None:
     assert sqlanon.detect(con, sqlanon.file_query(file, sheet="Sheet1")).rows == 60
     with pytest.raises(CatalogError, match=r"it has no sheet 'Nope'$"):
         sqlanon.detect(con, sqlanon.file_query(file, sheet="Nope"))
+
+
+@pytest.mark.parametrize(
+    ("sheet", "said"),
+    [
+        ([[]], r"the sheet is empty$"),
+        (
+            [["Staff in 2024"], [], ["age", "sex"], [30, "f"]],
+            r"first empty row.*FROM read_xlsx\('.*', range = 'A3:F1000'",
+        ),
+    ],
+)
+def test_a_sheet_that_is_no_table_is_refused_in_words(
+    con: Con, sheet: list[list[object]], said: str, tmp_path: Path
+) -> None:
+    extended(con, "excel")
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in sheet:
+        book.active.append(row)
+    book.save(tmp_path / "sheet.xlsx")
+    with pytest.raises(CatalogError, match=said):
+        sqlanon.detect(con, str(tmp_path / "sheet.xlsx"))
+
+
+def test_a_cell_of_another_kind_is_named_without_its_value(con: Con, tmp_path: Path) -> None:
+    file = tmp_path / "mixed.xlsx"
+    extended(con, "excel")
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in [["age"], *([20 + number] for number in range(20)), ["unknown"]]:
+        book.active.append(row)
+    book.save(file)
+    with pytest.raises(SqlanonError, match="cell A22 is of another kind") as raised:
+        sqlanon.detect(con, str(file))
+    assert "unknown" not in str(raised.value)
+    assert "all_varchar = true" in str(raised.value)
+
+
+def test_a_file_that_is_not_excel_is_not_a_missing_extension(con: Con, tmp_path: Path) -> None:
+    extended(con, "excel")
+    (tmp_path / "people.xlsx").write_bytes(b"age,sex\n")
+    with pytest.raises(CatalogError, match="it is not an Excel file, or a damaged one"):
+        sqlanon.detect(con, str(tmp_path / "people.xlsx"))
 
 
 def test_an_excel_file_without_the_extension_says_what_is_missing(con: Con, tmp_path: Path) -> None:
@@ -111,6 +168,8 @@ def test_how_a_file_is_read_goes_with_its_kind() -> None:
     assert read == "from read_csv('a.csv', encoding = 'latin-1', decimal_separator = ',', delim = '\t')"
     assert sqlanon.file_query("a.xlsx", sheet="s") == "from read_xlsx('a.xlsx', sheet = 's')"
     assert sqlanon.file_query("a.parquet") == "from 'a.parquet'"
+    with pytest.raises(CatalogError, match=r"encoding goes with csv files; .a\.xlsx. is an Excel file"):
+        sqlanon.file_query("a.xlsx", encoding="latin-1")
     for wrong in (
         {"path": "a.parquet", "decimal": ","},
         {"path": "a.csv", "sheet": "s"},
@@ -128,6 +187,8 @@ def test_the_file_of_a_sqlite_database_is_read_by_a_query_which_is_said(con: Con
     own.close()
     with pytest.raises(CatalogError, match=r"is a SQLite database\. Name a table of it by a query: FROM sqlite_scan"):
         sqlanon.detect(con, str(file))
+    with pytest.raises(CatalogError, match=r"is a SQLite database|is not a DuckDB database"):
+        sqlanon.connect(file)
     if packaged_extension(con, "sqlite_scanner") is None:
         pytest.skip("duckdb-extension-sqlite-scanner is not installed for this DuckDB")
     assert sqlanon.anonymize(con, f"FROM sqlite_scan('{file}', 'people')", ["age"], 5).verify().rows == 60

@@ -114,8 +114,15 @@ LINES = "age;town\n" + "".join(f"{20 + number % 9};{('Köln', 'Ulm')[number % 2]
     ("file", "content", "said"),
     [
         ("wide.csv", LINES.encode("utf-16"), r"not UTF-8 text\. Name its encoding: .*encoding='utf-16'"),
-        ("windows.csv", LINES.replace("Ulm", "“Ulm”").encode("cp1252"), r"Name its encoding: .*encoding='cp1252'"),
-        ("latin.csv", LINES.encode("latin-1"), r"Name its encoding: .*encoding='latin-1'"),
+        (
+            "wide_dialect.csv",
+            "client;montant\n".encode("utf-16") + "".join(f"C{n};{n} 0,5 €\n" for n in range(9)).encode("utf-16-le"),
+            r"Name its encoding: .*encoding='utf-16'",
+        ),
+        ("bare.csv", LINES.encode("utf-16-le"), r"Name its encoding: .*encoding='utf-16'"),
+        ("swapped.csv", b"\xfe\xff" + LINES.encode("utf-16-be"), r"big-endian UTF-16 text.*save it as UTF-8"),
+        ("windows.csv", LINES.replace("Ulm", "“Ulm”").encode("cp1252"), r"its encoding, such as .*encoding='cp1252'"),
+        ("latin.csv", LINES.encode("latin-1"), r"its encoding, such as .*encoding='latin-1'"),
         (
             "ragged.csv",
             LINES.encode().replace(b"\n", b"\n1;2;3\n", 1),
@@ -123,7 +130,7 @@ LINES = "age;town\n" + "".join(f"{20 + number % 9};{('Köln', 'Ulm')[number % 2]
         ),
         ("table.txt", LINES.encode(), r"is a file, but not of a kind .* FROM read_csv\('"),
         ("empty.csv", b"", r"empty\.csv' is empty"),
-        ("table.xls", b"\xd0\xcf\x11\xe0", r"is a file, but not of a kind"),
+        ("table.xls", b"\xd0\xcf\x11\xe0", r"is a spreadsheet .* save it as \.xlsx"),
     ],
 )
 def test_a_file_that_cannot_be_read_so_says_how_it_can(
@@ -147,7 +154,7 @@ def test_encodings_of_windows_are_read_or_say_what_they_need(con: Con, tmp_path:
     windows.write_bytes(LINES.replace("Ulm", "“Ulm”").encode("cp1252"))
     found = sqlanon.detect(con, sqlanon.file_query(wide, encoding="utf-16"))
     assert [column.columns[0] for column in found.columns[:2]] == ["age", "town"]
-    with pytest.raises(SqlanonError, match=r"not latin-1 text\. Name its encoding: .*'cp1252'"):
+    with pytest.raises(SqlanonError, match=r"not latin-1 text\. Name its encoding, such as .*'cp1252'"):
         sqlanon.detect(con, sqlanon.file_query(windows, encoding="latin-1"))
     missing = pytest.raises(SqlanonError, match="'cp1252' needs DuckDB's extension 'encodings'")
     with missing if find_spec("duckdb_extension_encodings") is None else nullcontext():
@@ -177,3 +184,29 @@ def test_sixty_columns_of_a_file_are_seen(con: Con) -> None:
     """Releasing as many is tests/tables/test_wide_and_precise.py's."""
     found = sqlanon.detect(con, str(MESSY / "sixty_columns.csv"), size=1)
     assert len(found.columns) == 60
+
+
+def test_an_encoding_that_there_is_not_is_not_an_extension_that_is_missing(con: Con, tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes(LINES.encode("latin-1"))
+    with pytest.raises(SqlanonError, match="there is no encoding 'quatsch'"):
+        sqlanon.detect(con, sqlanon.file_query(tmp_path / "latin.csv", encoding="quatsch"))
+
+
+def test_a_file_whose_names_were_taken_for_a_row_is_told(
+    con: Con, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DuckDB takes no line for names in which one is missing, and all others are text like those below."""
+    file = tmp_path / "hr.csv"
+    file.write_text("name,,salary\n" + "".join(f"n{number},{number % 3},{number}k\n" for number in range(30)))
+    asked = f"FROM read_csv('{file}', header = true)"
+    with pytest.raises(SqlanonError, match=r"'salary' is not in .*Its first line was taken for a row"):
+        sqlanon.anonymize(con, str(file), ["salary"], 5)
+    assert sqlanon.detect(con, str(file)).rows == 31
+    assert f"If that has names, give every column one, or read it with {asked}" in caplog.text
+    assert [found.columns[0] for found in sqlanon.detect(con, asked).columns] == ["name", "column1", "salary"]
+
+
+def test_detect_says_how_a_column_of_text_is_better_read(con: Con) -> None:
+    con.execute("create table t as select replace(printf('%.1f', range % 9 / 2.0), '.', ',') as weight from range(90)")
+    (found,) = sqlanon.detect(con, "t").columns
+    assert found.reason.startswith("its text looks like numbers with a decimal comma: read the file with")

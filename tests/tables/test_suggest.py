@@ -39,6 +39,12 @@ def people(con: Con) -> Con:
         (["72,3", "81,0", "64"], "numbers with a decimal comma"),
         (["1.5", "20", "300"], "numbers"),
         (["52,123.45", "1,000", "77.20"], "numbers with commas between thousands"),
+        (["52,000", "30,000", "101,500"], "numbers with commas between thousands"),
+        (["72,315", "81,002", "64,118"], "numbers with a decimal comma"),
+        (["1\u202f234,50", "12\u00a0000,00", "950,10"], "numbers with spaces or apostrophes between thousands"),
+        (["101'989.50", "99'000.00"], "numbers with spaces or apostrophes between thousands"),
+        (["046 454 286", "193 456 787"], "categories"),
+        (["12 345,10 €", "9 100,00 €"], "numbers with a unit"),
         (["€12.50", "€3.00", "€120"], "numbers with a unit"),
         (["12,5 kg", "80 kg", "7 kg"], "numbers with a unit"),
         (["12 kg", "80 m", "7 kg"], "categories"),
@@ -226,3 +232,71 @@ def test_a_file_without_a_column_is_asked_for_one(people: Con, tmp_path: Path) -
     (tmp_path / "people.csv").write_text("age,zip\n")
     with pytest.raises(CatalogError, match=r"Which column of '.*people\.csv'\? Write '.*people\.csv\.COLUMN'"):
         sqlanon.suggest_hierarchy(people, str(tmp_path / "people.csv"))
+
+
+@pytest.mark.parametrize("values", [32, 33, 100, 101, 172])
+def test_intervals_of_every_level_hold_about_as_many_rows(values: int) -> None:
+    """An odd number of intervals leaves none of them alone at the end."""
+    draft = suggest("share", {f"{number} %": 1 for number in range(values)})
+    for level in zip(*draft.rows, strict=True):
+        held = [level.count(label) for label in set(level)]
+        assert max(held) <= 4 * min(held)
+
+
+def test_amounts_with_spaces_between_thousands_become_intervals() -> None:
+    draft = suggest(
+        "montant", {f"{number // 1000}\u202f{number % 1000:03d},50 €": 1 for number in range(1000, 4000, 37)}
+    )
+    assert draft.looks_like == "numbers with a unit"
+    assert draft.rows[0][:2] == ("1\u202f000,50 €", "[1000-1200)")
+
+
+def test_a_draft_of_a_file_is_asked_for_with_the_flags_that_read_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that a warning names runs as it stands."""
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"{20 + number % 9}\t{1000 + number:05d}\tKöln\n" for number in range(60))
+    Path("leute.csv").write_text("alter\tplz\tort\n" + lines, encoding="latin-1")
+    reading = ["--encoding", "latin-1", "--delimiter", "tab"]
+    assert main(["anonymize", "leute.csv", *reading, "--quasi", "alter,plz", "--k", "5", "-o", "a.csv"]) == 0
+    command = "sqlanon hierarchy suggest leute.csv.plz --encoding latin-1 --delimiter tab"
+    assert f"Draft a hierarchy: {command}, or use one at once" in capsys.readouterr().err
+    assert main(command.split()[1:]) == 0
+    assert (
+        main(
+            ["anonymize", "FROM read_csv('leute.csv', encoding='latin-1')", "--quasi", "plz", "--k", "5", "-o", "b.csv"]
+        )
+        == 0
+    )
+    assert "generalize them by prefix. Use a drafted hierarchy: sqlanon anonymize --suggest" in capsys.readouterr().err
+
+
+def test_a_used_draft_counts_people_by_the_entity(con: Con) -> None:
+    """Its labels are released, and three visits of the one chancellor are not three people."""
+    con.execute(
+        "create table visits as select range // 3 as person, 20 + range // 3 % 50 as age, case when range < 3 then "
+        "'chancellor' else ['cook', 'nurse', 'pilot', 'smith'][1 + (range // 3 % 4)::int] end as job from range(300)"
+    )
+    sqlanon.anonymize(con, "visits", ["age", "job"], 5, entity="person", method="mondrian", suggest=True)
+    found = rows(con, "select label from anon.hierarchy_nodes where name = 'job' and level > 0")
+    groups = [label for (label,) in found if label != "*"]
+    assert any("1 more" in label for label in groups)
+    assert not any("chancellor" in label for label in groups)
+
+
+def test_of_many_text_columns_three_are_told_one_by_one(con: Con, caplog: pytest.LogCaptureFixture) -> None:
+    columns = ", ".join(f"'v' || (i * {7 + number}) % 97 as c{number}" for number in range(6))
+    con.execute(f"create table wide as select {columns} from range(200) r(i)")
+    sqlanon.anonymize(con, "wide", [f"c{number}" for number in range(6)], 5, method="mondrian")
+    said = [record.getMessage() for record in caplog.records if "hierarch" in record.getMessage()]
+    assert len(said) == 4
+    assert said[-1] == "So are 3 more columns: c3, c4, c5. Draft hierarchies for all of them: suggest=True"
+
+
+def test_the_outer_ends_of_drafted_intervals_do_not_tell_the_largest_value() -> None:
+    """The grid is as fine as most values need, and the richest person's income was told as finely."""
+    incomes = {f"{30000 + 370 * number},50": 1 for number in range(99)}
+    draft = suggest("income", incomes | {"987654,25": 1})
+    assert draft.rows[-1][0] == "987654,25"
+    assert {label.rpartition("-")[2] for label in draft.rows[-1][1:-1]} == {"1000000)"}

@@ -205,7 +205,7 @@ def test_cuts_after_the_search_find_what_its_moves_do_not():
     table = adult()
     polished = auto.cluster(table, 50, np.random.default_rng(0), quiet, effort="fast")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto, "_polished", lambda problem, found, *rest: found)
+        patch.setattr(auto, "_polished", lambda task, found, *rest: found)
         searched = auto.cluster(table, 50, np.random.default_rng(0), quiet, effort="fast")
     assert "proven" in searched.report
     assert gcp(table, polished) < 0.998 * gcp(table, searched)

@@ -55,8 +55,7 @@ ENOUGH = 50_000
 SMALL = 20_000
 """Tables of this many tuples can afford to repair a start that breaks its models almost everywhere."""
 LISTED = 1_000_000
-"""Up to this product of k and the tuples, the search by prices loses less in the same time: of larger groups a move
-displaces too many rows, and to list the boxes of more takes too long."""
+"""Up to this product of k and the tuples, the search by prices loses less in the same time."""
 FEW = 50
 """Up to this k, a search by what rows lose at its start does."""
 ROOM = 100
@@ -366,8 +365,7 @@ def _guides(task: Task, proof: Certificate, start: Groups) -> bool:
 
 
 def _searched(task: Task, start: Groups, progress: Progress, proof: Certificate) -> Groups:
-    """The search that prices guide, for so long as the effort says or there is time, and then some cuts of neighboring
-    groups, which none of its moves makes."""
+    """The search that prices guide, for so long as the effort says or there is time."""
     from sqlanon.udfs.after.search import search
 
     problem, k, limit = task.problem, task.k, task.limit
@@ -388,10 +386,15 @@ def _searched(task: Task, start: Groups, progress: Progress, proof: Certificate)
         seconds=None if limit.left is None else SEARCHING * limit.left,
         clock=limit.clock,
     )
-    cuts = None if limit.seconds is not None else max(5, steps.polish * k // 10)
-    polished = partial(refine, seconds=limit.left, heat=steps.glow, objective=task.objective, clock=limit.clock)
-    last = between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS)
-    return _proven(task, polished(problem, found, k, task.rng, last, steps=cuts), proof)
+    return _proven(task, _polished(task, found, between(progress, THOUSANDTHS * 4 // 5, THOUSANDTHS), steps), proof)
+
+
+def _polished(task: Task, found: Groups, progress: Progress, steps: Effort) -> Groups:
+    """The groups of a search after some cuts of neighboring groups, which none of its moves makes."""
+    limit = task.limit
+    cuts = None if limit.seconds is not None else max(5, steps.polish * task.k // 10)
+    polish = partial(refine, seconds=limit.left, heat=steps.glow, objective=task.objective, clock=limit.clock)
+    return polish(task.problem, found, task.k, task.rng, progress, steps=cuts)
 
 
 def _searched_by_own(task: Task, start: Groups, progress: Progress) -> Groups:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from sqlanon.errors import CatalogError, PolicyError, did_you_mean
 from sqlanon.keys import VARIABLE
 from sqlanon.policy.options import ASKED, MAX_UNIQUE
 from sqlanon.releases.publishing import refuse
-from sqlanon.sqltext import literal, name, query_or_none, split_name
+from sqlanon.sqltext import listed_names, literal, name, query_or_none, split_name
 from sqlanon.udfs.models import MODELS
 
 QUOTED = re.compile(r"'((?:[^']|'')+)'|\"([^\"]+)\"")
@@ -149,7 +148,7 @@ def required(text: str) -> tuple[str | None, float]:
 
 def columns(text: str) -> list[str]:
     """A comma-separated list of names; double quotes protect a comma."""
-    return [column.strip() for column in next(csv.reader([text], skipinitialspace=True), []) if column.strip()]
+    return listed_names(text)
 
 
 def pair(text: str) -> tuple[str, str]:

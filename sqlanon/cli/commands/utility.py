@@ -35,4 +35,4 @@ def run(arguments: argparse.Namespace) -> None:
             shares = f"original {task.original:.1%}, release {task.release:.1%}, a constant guess {task.majority:.1%}"
             print(f"{task.target} predicted right: {shares}")
             if task.nearest_original is not None and task.nearest_release is not None:
-                print(f"1-NN error: original {task.nearest_original:.2%}, release {task.nearest_release:.2%}")
+                print(f"1-NN error: original {task.nearest_original:.1%}, release {task.nearest_release:.1%}")
