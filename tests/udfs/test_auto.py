@@ -10,6 +10,7 @@ import pytest
 from problems import random_problem
 
 from sqlanon import samples
+from sqlanon.udfs.after.efforts import PACES
 from sqlanon.udfs.methods import METHODS, auto, mondrian, peel, sequential
 from sqlanon.udfs.problem import Groups, Numbers, Problem, Tree, gcp
 from sqlanon.udfs.space import costs
@@ -108,7 +109,7 @@ def test_prices_guide_a_search_that_has_the_seconds_for_it(people):
         assert seconds <= next(ticks) <= seconds + 9
         return found
 
-    short, long = timed(auto.PACES["fast"]), timed(60)
+    short, long = timed(PACES["fast"]), timed(60)
     assert "proven" not in short.report
     assert long.report["proven"] <= gcp(people, long) < gcp(people, short)
 

@@ -6,8 +6,9 @@ the cheapest boxes (loops/cheapest.py), unless the attributes have too many leve
 best possible the answer is; in a block of a larger one, with 'balanced' and a small k, by what rows lose at the start,
 as prices take too long. Some cuts by refine follow the search by prices. Everywhere else refine polishes the groups:
 with eight columns of Adult it loses less from k = 100 on. On a single column the optimum along it, which hilbert's
-dynamic program finds, is one of the starts; with several numbers, the groups of mondrian are. In a small table each
-start is refined a little before one is chosen, and refining ends where prices prove that nothing loses less.
+dynamic program finds, is one of the starts; with several numbers, the groups of mondrian are, and the only one if most
+columns are numbers. In a small table, and with several numbers, each start is refined a little before one is chosen.
+Refining ends where prices prove that nothing loses less.
 
 `objective` is the measure that both keep low; peel goes by NCP as well, and refine starts with the better of the two.
 Where models are required, so does a peel that is blind to them, and all starts are repaired first; then rows are
@@ -34,6 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sqlanon.udfs.after import repair
+from sqlanon.udfs.after.efforts import EFFORTS, Effort, Limit
 from sqlanon.udfs.after.refine import refine
 from sqlanon.udfs.exchange.deal import deal
 from sqlanon.udfs.exchange.run import SEARCHED, exchanged
@@ -66,6 +68,11 @@ SHORTER = 0.15
 """The power of 10 / k by which the search is shorter where groups are larger, as its moves take more work then."""
 TINY = 1_000
 """In a table of this many tuples every start is tried: each is refined a little, and the best goes on."""
+NUMBERS = 6
+"""So many columns of numbers, and no fewer of them than others, need no start but mondrian's."""
+LATER = 1.07
+"""Of several columns of numbers, mondrian's groups end up the better ones if they lose no more than this many times as
+much as others, once both were refined a little."""
 TIGHT = 1e-6
 """What a bound may be rounded by, as a share of it."""
 GUIDING = 0.5
@@ -74,97 +81,10 @@ OWN, NEAR = 0.75, 0.001
 """Where prices are what rows lose: this share of it, and boxes that lack so much of being tight are opened."""
 LUKEWARM = 0.5
 """The heat of that search, which has too few moves to cool down from more."""
-PACES = {"best": 1e-3, "balanced": 2e-4, "fast": 1e-4}
-"""With a budget of so many seconds for each tuple, the search by prices is that of this effort; with less there is
-none."""
 SEARCHING = 0.8
 """The share of a budget that it has; the cuts after it have the rest."""
 PER_TUPLE = 8
 """Steps of peel are at most this many per tuple: a small table has few classes to find."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How many steps peel and refine may take, those of refine at k = 10.
-
-    They grow with the power `longer` of k: a step takes less time where groups are fewer, and does less. The heat is
-    that of refine; see `_heat`.
-    """
-
-    peel: int
-    refine: int
-    longer: float = 0.2
-    heat: float = 0.0
-    fewer: float = 1.0
-    """The share of steps with heat, which take longer."""
-    exchange: int = 0
-    """Work of the search with models for each row."""
-    search: int = 0
-    """Work of the search by prices for each tuple, up to k = 10; less of larger groups, whose moves it takes more,"""
-    own: int = 0
-    """and by what rows lose at its start, where there are too many tuples to find prices."""
-    near: float = 0.0
-    """How near to being tight boxes are that it opens, in mean prices, at k = 10, at most,"""
-    boxes: float = 0.0
-    """how many there are for each tuple at most, both the fewer the larger groups are, as boxes then have more rows,"""
-    warmth: float = 1.5
-    """and its heat at the beginning."""
-    polish: int = 0
-    """Steps of refine after it, at k = 10, in proportion to k: moves find less the more rows they displace,"""
-    glow: float = 0.0
-    """and their heat."""
-
-
-EFFORTS = {
-    "fast": Effort(10_000, 20, search=2_000, polish=10),
-    "balanced": Effort(
-        150_000,
-        400,
-        heat=0.1,
-        fewer=0.7,
-        exchange=28_000,
-        search=23_000,
-        own=2_500,
-        near=0.5,
-        boxes=5,
-        warmth=4.0,
-        polish=30,
-        glow=0.05,
-    ),
-    "best": Effort(
-        150_000,
-        6_000,
-        longer=0.5,
-        heat=0.5,
-        exchange=175_000,
-        search=450_000,
-        near=1.0,
-        boxes=5,
-        warmth=8.0,
-        polish=400,
-        glow=0.03,
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What is left of a budget in seconds, if there is one."""
-
-    seconds: float | None
-    clock: Callable[[], float]
-    begin: float
-
-    @property
-    def left(self) -> float | None:
-        """Seconds, 0 if it is used up; None if there is no budget."""
-        return None if self.seconds is None else max(0.0, self.seconds - (self.clock() - self.begin))
-
-    def effort(self, asked: str, tuples: int) -> str | None:
-        """The effort of a search by prices of so many tuples; None if there is no time for one."""
-        if self.seconds is None:
-            return asked
-        return next((effort for effort, pace in PACES.items() if self.seconds >= pace * tuples), None)
 
 
 @dataclass(frozen=True)
@@ -208,6 +128,12 @@ class Task:
     def has_numbers(self) -> bool:
         """Are several columns numbers? Then boxes around a row are too many to list, and mondrian is a good start."""
         return sum(isinstance(attribute, Numbers) for attribute in self.problem.attributes) > 1
+
+    @property
+    def is_numeric(self) -> bool:
+        """Are the columns numbers for the most part? Then mondrian's groups are the best start of a search."""
+        lines = sum(isinstance(attribute, Numbers) for attribute in self.problem.attributes)
+        return lines >= NUMBERS and 2 * lines >= len(self.problem.attributes)
 
     @property
     def has_room(self) -> bool:
@@ -265,7 +191,7 @@ def _clustered(task: Task, progress: Progress) -> Groups:
     offers = _starts(task, progress)
     is_proven = task.pace is not None or (task.is_tiny and task.part == 1 and task.limit.seconds is None)
     proof = _proof(task, progress) if is_proven and task.objective in ADDITIVE else None
-    start = min(_promising(task, offers, proof), key=task.excess)
+    start = _start(task, offers, proof)
     rest = between(progress, THOUSANDTHS // (4 if proof is None else 3), THOUSANDTHS)
     if task.is_exchanged and (found := _exchanged(task, start, rest)) is not None:
         return found
@@ -289,9 +215,11 @@ def _starts(task: Task, progress: Progress) -> list[Groups]:
     measures = list(dict.fromkeys(("ncp", task.objective)))
     ends = [THOUSANDTHS * i // (len(measures) + 1) for i in range(len(measures) + 2)]
     first, *later = (between(early, *part) for part in pairwise(ends))
-    found = _cheapest(task, first if task.is_tiny else early) if task.is_plain else None
+    is_halved = task.is_plain and task.is_numeric and not task.is_tiny
+    is_boxed = task.is_plain and (not is_halved or task.effort == "fast")
+    found = _cheapest(task, first if task.is_tiny else early) if is_boxed else None
     starts = [] if found is None else [found]
-    if found is None or task.is_tiny:
+    if (found is None and not is_halved) or task.is_tiny:
         for measure, part in zip(measures, later, strict=True):
             starts.append(peel.cluster(problem, k, rng, part, objective=measure, steps=steps))
 
@@ -319,13 +247,22 @@ def _repaired(task: Task, hold: Progress, steps: int, starts: list[Groups]) -> l
     return found + others(problem, task.k, task.rng, hold, task.objective)
 
 
-def _promising(task: Task, offers: list[Groups], proof: Certificate | None) -> list[Groups]:
-    """In a tiny table, different starts are refined a little before one is chosen."""
+def _start(task: Task, offers: list[Groups], proof: Certificate | None) -> Groups:
+    """The start that promises most. In a tiny table, and where mondrian's groups are one, each is refined a little
+    before one is chosen; those of mondrian gain more later."""
     unlike = {task.excess(one): one for one in offers}
-    if not task.is_tiny or task.problem.models or task.limit.seconds is not None or len(unlike) < 2:
-        return offers
-    shortly = partial(_improved(task, proof), steps=EFFORTS["fast"].refine)
-    return [shortly(task.problem, one, task.k, task.rng, quiet) for one in unlike.values()]
+    is_certain = task.problem.models or task.limit.seconds is not None or len(unlike) < 2
+    if is_certain or not (task.is_tiny or task.has_numbers):
+        return unlike[min(unlike)]
+    is_fast = task.effort == "fast"
+    steps = EFFORTS["fast"].refine * task.share / (2 if is_fast and not task.is_tiny else 1)
+    shortly = partial(_improved(task, proof), steps=max(5, int(steps)))
+    later = 1.0 if is_fast or task.is_tiny else LATER
+    found = []
+    for one in unlike.values():
+        refined = shortly(task.problem, one, task.k, task.rng, quiet)
+        found.append((task.excess(refined) / (later if one is offers[-1] else 1.0), refined))
+    return min(found, key=lambda each: each[0])[1]
 
 
 def _improved(task: Task, proof: Certificate | None) -> Callable[..., Groups]:
