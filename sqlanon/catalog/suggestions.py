@@ -52,8 +52,11 @@ def suggest_hierarchy(con: Any, column: str, source: Any = None, hint: str = "")
         return suggest_for(raw, resolve(raw, table, hint), asked)
 
 
-def suggest_for(con: Session, source: Source, asked: str, entity: str | None = None) -> Suggestion:
-    """The draft for one column of a source; people are counted by `entity`, or by rows where they have one each."""
+def suggest_for(
+    con: Session, source: Source, asked: str, entity: str | None = None, known: Sequence[str] | None = None
+) -> Suggestion:
+    """The draft for one column of a source; people are counted by `entity`, or by rows where they have one each. Which
+    categories are alike is seen in the columns that are `known` to others, or in all where nobody says which are."""
     (column,) = source.resolve_names([asked])
     family = type_family(column, source.types[column])
     number = "cast(null as double)"
@@ -77,7 +80,8 @@ def suggest_for(con: Session, source: Source, asked: str, entity: str | None = N
     if family is not TEXT:
         return suggest_numbers(column, {text: (value, rows) for text, rows, value, _ in found})
     counts = {text: rows for text, rows, _, _ in found}
-    likeness = _likeness(con, source, column) if len(counts) <= MOST_CATEGORIES else None
+    others = [other for other in source.columns if known is None or other in known]
+    likeness = _likeness(con, source, column, others) if len(counts) <= MOST_CATEGORIES else None
     return suggest(column, counts, likeness)
 
 
@@ -107,11 +111,11 @@ def suggestion_sql(draft: Suggestion) -> str:
     return answer_sql(kinds, draft.rows)
 
 
-def _likeness(con: Session, source: Source, column: str) -> Callable[[str, str], float]:
+def _likeness(con: Session, source: Source, column: str, known: Sequence[str]) -> Callable[[str, str], float]:
     """How alike two values are: the cosine of how often they occur with the values of a few other columns, each
     relative to what is expected."""
     vectors: dict[str, dict[tuple[str, str], float]] = {}
-    others = [other for other in source.columns if other != column and not source.types[other].endswith("]")]
+    others = [other for other in known if other != column and not source.types[other].endswith("]")]
     for other in others[: 4 * COMPANIONS]:
         shown = f"cast({name(other)} as varchar)"
         ((distinct, length),) = run(
