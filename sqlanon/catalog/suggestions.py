@@ -24,6 +24,7 @@ from sqlanon.hierarchies.suggest import (
     suggest_numbers,
 )
 from sqlanon.pipeline.source import Source
+from sqlanon.policy.validation import column_names
 from sqlanon.sqltext import answer_sql, is_path, name
 
 FEW = 500
@@ -34,22 +35,29 @@ COMPANIONS = 6
 """How many other columns are looked at to find out which categories are alike."""
 
 
-def suggest_hierarchy(con: Any, column: str, source: Any = None, hint: str = "") -> Suggestion:
+def suggest_hierarchy(
+    con: Any, column: str, source: Any = None, hint: str = "", quasi: str | Sequence[str] | None = None
+) -> Suggestion:
     """Draft a hierarchy for `table.column` from its values, or for a column of a source: a table, file, query or frame.
 
     Look at it, edit its `csv()` where the groups mean nothing, and make it with `create_hierarchy(con, name,
-    rows=draft.rows)` or from the edited file.
+    rows=draft.rows)` or from the edited file. Which categories are alike is seen in the columns of `quasi`, or in all.
     """
     raw = unwrap(con)
+    known = None if quasi is None else column_names("quasi", quasi)
     with translate_errors(), registered(raw) as named:
         if source is not None:
-            return suggest_for(raw, resolve(raw, named(readable(source)), hint), column)
+            return _draft(raw, resolve(raw, named(readable(source)), hint), column, known)
         if is_path(column) and Path(column).is_file():
             raise CatalogError(f"Which column of '{column}'? Write '{column}.COLUMN'")
         table, asked = column.rpartition(".")[::2]
         if '"' in column or not table:
             table, asked = split_column(column)
-        return suggest_for(raw, resolve(raw, table, hint), asked)
+        return _draft(raw, resolve(raw, table, hint), asked, known)
+
+
+def _draft(con: Session, source: Source, column: str, known: Sequence[str] | None) -> Suggestion:
+    return suggest_for(con, source, column, known=None if known is None else source.resolve_names(known))
 
 
 def suggest_for(

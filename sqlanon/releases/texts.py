@@ -49,7 +49,7 @@ def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
 def _look(column: str) -> str:
     """Where a drafted hierarchy can be seen: a command without a database has nowhere to store it."""
     if reader().name == "command line" and reader().database is None:
-        return "Look at its groups before you use the release: sqlanon hierarchy suggest prints them"
+        return "Look at its groups before you use the release: sqlanon hierarchy suggest --quasi prints them"
     return f"It is stored as '{column}'. Look at its groups: {call('show_hierarchy', column, command='hierarchy show')}"
 
 

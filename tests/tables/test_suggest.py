@@ -315,3 +315,8 @@ def test_a_used_draft_does_not_look_at_sensitive_values(con: Con) -> None:
         sqlanon.anonymize(con, query, ["age", "job"], 5, sensitive=["state"], method="mondrian", suggest=True)
         found.append(rows(con, "select label, lo, hi from anon.hierarchy_nodes where name = 'job' order by all"))
     assert found[0] == found[1]
+    query = "select age, job, job in ('a', 'd') as state from people"
+    everything = sqlanon.suggest_hierarchy(con, "job", source=query)
+    asked = sqlanon.suggest_hierarchy(con, "job", source=query, quasi="age,job")
+    assert asked.rows != everything.rows
+    assert {label for row in asked.rows for label in row} == {label for label, _, _ in found[0]}
