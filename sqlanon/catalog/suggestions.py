@@ -24,6 +24,7 @@ from sqlanon.hierarchies.suggest import (
     suggest_numbers,
 )
 from sqlanon.pipeline.source import Source
+from sqlanon.policy.validation import column_names
 from sqlanon.sqltext import answer_sql, is_path, name
 
 FEW = 500
@@ -34,26 +35,36 @@ COMPANIONS = 6
 """How many other columns are looked at to find out which categories are alike."""
 
 
-def suggest_hierarchy(con: Any, column: str, source: Any = None, hint: str = "") -> Suggestion:
+def suggest_hierarchy(
+    con: Any, column: str, source: Any = None, hint: str = "", quasi: str | Sequence[str] | None = None
+) -> Suggestion:
     """Draft a hierarchy for `table.column` from its values, or for a column of a source: a table, file, query or frame.
 
     Look at it, edit its `csv()` where the groups mean nothing, and make it with `create_hierarchy(con, name,
-    rows=draft.rows)` or from the edited file.
+    rows=draft.rows)` or from the edited file. Which categories are alike is seen in the columns of `quasi`, or in all.
     """
     raw = unwrap(con)
+    known = None if quasi is None else column_names("quasi", quasi)
     with translate_errors(), registered(raw) as named:
         if source is not None:
-            return suggest_for(raw, resolve(raw, named(readable(source)), hint), column)
+            return _draft(raw, resolve(raw, named(readable(source)), hint), column, known)
         if is_path(column) and Path(column).is_file():
             raise CatalogError(f"Which column of '{column}'? Write '{column}.COLUMN'")
         table, asked = column.rpartition(".")[::2]
         if '"' in column or not table:
             table, asked = split_column(column)
-        return suggest_for(raw, resolve(raw, table, hint), asked)
+        return _draft(raw, resolve(raw, table, hint), asked, known)
 
 
-def suggest_for(con: Session, source: Source, asked: str, entity: str | None = None) -> Suggestion:
-    """The draft for one column of a source; people are counted by `entity`, or by rows where they have one each."""
+def _draft(con: Session, source: Source, column: str, known: Sequence[str] | None) -> Suggestion:
+    return suggest_for(con, source, column, known=None if known is None else source.resolve_names(known))
+
+
+def suggest_for(
+    con: Session, source: Source, asked: str, entity: str | None = None, known: Sequence[str] | None = None
+) -> Suggestion:
+    """The draft for one column of a source; people are counted by `entity`, or by rows where they have one each. Which
+    categories are alike is seen in the columns that are `known` to others, or in all where nobody says which are."""
     (column,) = source.resolve_names([asked])
     family = type_family(column, source.types[column])
     number = "cast(null as double)"
@@ -77,7 +88,8 @@ def suggest_for(con: Session, source: Source, asked: str, entity: str | None = N
     if family is not TEXT:
         return suggest_numbers(column, {text: (value, rows) for text, rows, value, _ in found})
     counts = {text: rows for text, rows, _, _ in found}
-    likeness = _likeness(con, source, column) if len(counts) <= MOST_CATEGORIES else None
+    others = [other for other in source.columns if known is None or other in known]
+    likeness = _likeness(con, source, column, others) if len(counts) <= MOST_CATEGORIES else None
     return suggest(column, counts, likeness)
 
 
@@ -107,11 +119,11 @@ def suggestion_sql(draft: Suggestion) -> str:
     return answer_sql(kinds, draft.rows)
 
 
-def _likeness(con: Session, source: Source, column: str) -> Callable[[str, str], float]:
+def _likeness(con: Session, source: Source, column: str, known: Sequence[str]) -> Callable[[str, str], float]:
     """How alike two values are: the cosine of how often they occur with the values of a few other columns, each
     relative to what is expected."""
     vectors: dict[str, dict[tuple[str, str], float]] = {}
-    others = [other for other in source.columns if other != column and not source.types[other].endswith("]")]
+    others = [other for other in known if other != column and not source.types[other].endswith("]")]
     for other in others[: 4 * COMPANIONS]:
         shown = f"cast({name(other)} as varchar)"
         ((distinct, length),) = run(

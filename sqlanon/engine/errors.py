@@ -25,6 +25,8 @@ FULL = ("No space left", "File too large", "max_temp_directory_size", "quota exc
 """How messages tell of a disk with no room."""
 
 
+EXTENSION = r"(?:required extension '|download extension \"|requires the extension |exists in the )(\w+)"
+"""How messages tell of an extension that is not there."""
 PYTHON = "Python exception occurred"
 """How DuckDB tells that a Python function failed."""
 KINDS = {
@@ -97,6 +99,8 @@ def told(problem: BaseException) -> str:
     if found := re.search(r"Macro \W?(\w+)\W* does not support.*\n.*\n\t\w+(\(.*\))", str(problem)):
         parameters = ", ".join(re.findall(r"[(,] ?(\w+)(?= :=|[,)])", found[2]))
         return f"{found[1]} does not take these arguments. It takes: {parameters}"
+    if missing := re.search(EXTENSION, str(problem)):
+        return f"it needs DuckDB's extension '{missing[1]}', which is not installed: INSTALL {missing[1]}"
     if isinstance(problem, ABOUT_NAMES):
         return f"{type(problem).__name__.removesuffix('Exception')} Error: {sentence(problem)}"
     ours = translated(problem)

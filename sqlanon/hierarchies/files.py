@@ -6,8 +6,8 @@ import csv as csv_module
 import io
 from pathlib import Path
 
-from sqlanon.errors import HierarchyError
-from sqlanon.sqltext import is_path
+from sqlanon.errors import HierarchyError, option
+from sqlanon.sqltext import is_path, literal
 
 DELIMITERS = (";", ",", "\t", "|")
 
@@ -20,8 +20,11 @@ def csv_rows(path: Path) -> list[tuple[str | None, ...]]:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise HierarchyError(f"Cannot read '{path}': {problem.strerror}") from problem
-    except UnicodeDecodeError as problem:
-        raise HierarchyError(f"'{path}' is not UTF-8 text") from problem
+    except UnicodeDecodeError:  # it carries the whole text
+        query = f"FROM read_csv({literal(str(path))}, encoding = 'latin-1', header = false)"
+        raise HierarchyError(
+            f"'{path}' is not UTF-8 text. Save it as UTF-8, or read it with its encoding by {option('query', query)}"
+        ) from None
 
     def read(delimiter: str) -> list[tuple[str | None, ...]]:
         cells = csv_module.reader(io.StringIO(text, newline=""), delimiter=delimiter)

@@ -276,6 +276,9 @@ def attributes_of(source: Source, policy: Policy, hierarchies: Hierarchies) -> t
 def _implied(column: str, family: TypeFamily, limit: Limit) -> Hierarchy:
     """The hierarchy of a column that has limits and none of its own."""
     if family in (DATE, TIMESTAMP):
+        if any(isinstance(end, (int, float)) for end in limit.values()):
+            example = option("limits", {column: {"finest": "month", "coarsest": "year"}})
+            raise PolicyError(f"{option_name('limits')}: '{column}' holds dates: give {', '.join(UNITS)}, as {example}")
         return Hierarchy(column, Rule("dates"))
     if family.is_ordered:
         return Hierarchy(column, Rule.intervals(widths_of(column, limit)))

@@ -133,7 +133,7 @@ def explain(release: Release) -> Explanation:
         if answer.question == "suppression" and (answer.value or 0) <= (policy.max_suppression or 0):
             continue  # no more than it was allowed
         others = [c for i, c in enumerate(names) if answer.question != "without" or i != answer.attribute]
-        told.append(_told(answer, names, loss_of(others), release.measured.get("lower_bound", 0.0)))
+        told.append(_told(answer, names, loss_of(others)))
     return Explanation(release.name or "release", loss_of(names), (*by_column, *told, *widest))
 
 
@@ -207,12 +207,11 @@ def _widest(catalog: Catalog, reading: Reading, steps: list[Cte]) -> list[Reason
     return told
 
 
-def _told(answer: Answer, names: list[str], loss: float, bound: float) -> Reason:
-    """An answer in words; `loss` is what is lost now, and what would be is in the proportion of the answer. No release
-    with this k loses less than `bound`."""
+def _told(answer: Answer, names: list[str], loss: float) -> Reason:
+    """An answer in words; `loss` is what is lost now, and what would be is in the proportion of the answer."""
     would_be = min(1.0, loss * answer.then / answer.now) if answer.now > 0 else loss
     # What is coarser from the start was possible before; for all else, what was released is possible then, too.
-    would_be = max(would_be, min(bound, loss)) if answer.question == "coarser" else min(would_be, loss)
+    would_be = max(would_be, loss) if answer.question == "coarser" else min(would_be, loss)
     column = None if answer.attribute is None else names[answer.attribute]
     change = f"{would_be:.1%} instead of {loss:.1%}"
     said = {

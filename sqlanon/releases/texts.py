@@ -29,14 +29,16 @@ TELLING = 0.5
 
 
 def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
-    """Draft a hierarchy for each text column that has none, and store it under the column's name."""
+    """Draft a hierarchy for each text column that has none, and store it under the column's name. Only
+    quasi-identifiers are looked at: groups that follow the sensitive values would tell about them."""
     known = catalog.hierarchies().by_name
     entity = None if policy.entity is None else source.resolve_names([policy.entity])[0]
-    for asked, column in zip(policy.quasi, source.resolve_names(policy.quasi), strict=True):
+    quasi = source.resolve_names(policy.quasi)
+    for asked, column in zip(policy.quasi, quasi, strict=True):
         if asked in policy.hierarchies or fold(column) in known or not _is_text(source.types[column]):
             continue
         try:
-            draft = suggest_for(catalog.con, source, column, entity)
+            draft = suggest_for(catalog.con, source, column, entity, quasi)
         except HierarchyError as problem:
             log.warning("%s", problem)
             continue
@@ -47,7 +49,7 @@ def use_suggestions(catalog: Catalog, source: Source, policy: Policy) -> None:
 def _look(column: str) -> str:
     """Where a drafted hierarchy can be seen: a command without a database has nowhere to store it."""
     if reader().name == "command line" and reader().database is None:
-        return "Look at its groups before you use the release: sqlanon hierarchy suggest prints them"
+        return "Look at its groups before you use the release: sqlanon hierarchy suggest --quasi prints them"
     return f"It is stored as '{column}'. Look at its groups: {call('show_hierarchy', column, command='hierarchy show')}"
 
 

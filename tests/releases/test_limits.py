@@ -145,3 +145,11 @@ def test_full_domain_methods_choose_one_level_within_limits(con: sqlanon.Connect
     assert release.learned["levels"] == [1]
     finer = asked | {"limits": {"town": {"finest": 2}}}
     assert set(sqlanon.anonymize(con, "homes", ["town"], 5, **finer).df()["town"]) == {"west", "east"}
+
+
+@pytest.mark.parametrize("limit", [7, {"coarsest": 2}])
+def test_a_number_is_no_limit_of_dates(con: sqlanon.Connection, limit: object) -> None:
+    """It was taken for a level of a hierarchy that nobody had made."""
+    con.execute("create table days as select date '2024-01-01' + i::int as day from range(100) r(i)")
+    with pytest.raises(PolicyError, match="'day' holds dates: give day, month, quarter, year, decade, as limits="):
+        sqlanon.anonymize(con, "days", ["day"], 5, limits={"day": limit})

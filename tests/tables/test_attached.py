@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import duckdb
 import pytest
 from reading import Con, rows
 
@@ -192,3 +193,11 @@ def test_the_file_of_a_sqlite_database_is_read_by_a_query_which_is_said(con: Con
     if packaged_extension(con, "sqlite_scanner") is None:
         pytest.skip("duckdb-extension-sqlite-scanner is not installed for this DuckDB")
     assert sqlanon.anonymize(con, f"FROM sqlite_scan('{file}', 'people')", ["age"], 5).verify().rows == 60
+
+
+def test_a_source_that_needs_an_extension_names_it() -> None:
+    """It could not be read for "Error"."""
+    plain = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    sqlanon.load(plain)
+    with plain, pytest.raises(CatalogError, match=r"needs DuckDB's extension 'httpfs', .*: INSTALL httpfs$"):
+        sqlanon.detect(plain, "https://example.org/people.csv")

@@ -210,3 +210,17 @@ def test_detect_says_how_a_column_of_text_is_better_read(con: Con) -> None:
     con.execute("create table t as select replace(printf('%.1f', range % 9 / 2.0), '.', ',') as weight from range(90)")
     (found,) = sqlanon.detect(con, "t").columns
     assert found.reason.startswith("its text looks like numbers with a decimal comma: read the file with")
+
+
+def test_a_hierarchy_in_another_encoding_is_read_as_the_error_says(con: Con, tmp_path: Path) -> None:
+    file = tmp_path / "towns.csv"
+    file.write_bytes("Köln;Rheinland;*\nBonn;Rheinland;*\nUlm;Württemberg;*\n".encode("latin-1"))
+    with pytest.raises(
+        SqlanonError, match=r"is not UTF-8 text\. Save it as UTF-8, or read it with its encoding"
+    ) as raised:
+        sqlanon.create_hierarchy(con, "town", csv=str(file))
+    assert raised.value.__cause__ is None
+    query = f"FROM read_csv('{file}', encoding = 'latin-1', header = false)"
+    assert f"query={query!r}" in str(raised.value)
+    sqlanon.create_hierarchy(con, "town", query=query)
+    assert con.execute("select leaves from anon.hierarchies where name = 'town'").fetchall() == [(3,)]

@@ -300,3 +300,23 @@ def test_the_outer_ends_of_drafted_intervals_do_not_tell_the_largest_value() -> 
     draft = suggest("income", incomes | {"987654,25": 1})
     assert draft.rows[-1][0] == "987654,25"
     assert {label.rpartition("-")[2] for label in draft.rows[-1][1:-1]} == {"1000000)"}
+
+
+def test_a_used_draft_does_not_look_at_sensitive_values(con: Con) -> None:
+    """Professions with the same illness became one group, and the label said so of everybody in it."""
+    con.execute(
+        "create table people as select i % 10 as age, ['a', 'b', 'c', 'd', 'e', 'f'][1 + i % 6] as job from range(240) "
+        "r(i)"
+    )
+    found = []
+    for ill in ("('a', 'd')", "('a', 'f')"):
+        sqlanon.drop_hierarchy(con, "job", missing_ok=True)
+        query = f"select age, job, job in {ill} as state from people"
+        sqlanon.anonymize(con, query, ["age", "job"], 5, sensitive=["state"], method="mondrian", suggest=True)
+        found.append(rows(con, "select label, lo, hi from anon.hierarchy_nodes where name = 'job' order by all"))
+    assert found[0] == found[1]
+    query = "select age, job, job in ('a', 'd') as state from people"
+    everything = sqlanon.suggest_hierarchy(con, "job", source=query)
+    asked = sqlanon.suggest_hierarchy(con, "job", source=query, quasi="age,job")
+    assert asked.rows != everything.rows
+    assert {label for row in asked.rows for label in row} == {label for label, _, _ in found[0]}

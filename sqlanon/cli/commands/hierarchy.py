@@ -11,6 +11,7 @@ import sqlanon
 from sqlanon.cli.commands.arguments import (
     add_database,
     add_reading,
+    columns,
     create_hierarchy,
     existing_database,
     is_read_otherwise,
@@ -61,6 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_database(drafts)
     add_reading(drafts)
     drafts.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the csv file (default: print it)")
+    drafts.add_argument(
+        "--quasi", type=columns, metavar="A,B", help="find similar categories by these columns only, as --suggest does"
+    )
     drafts.add_argument("--create", metavar="NAME", help="store it in --db under this name as well")
     drafts.add_argument("--replace", action="store_true", help="with --create: replace the hierarchy of that name")
     add = action("create", "make one")
@@ -88,9 +92,9 @@ def _suggest(arguments: argparse.Namespace) -> None:
     with sqlanon.connect(arguments.db or ":memory:") as con:
         table, _, column = arguments.column.rpartition(".")
         if is_read_otherwise(arguments):
-            draft = sqlanon.suggest_hierarchy(con, column, source=source_query(arguments, table))
+            draft = sqlanon.suggest_hierarchy(con, column, source=source_query(arguments, table), quasi=arguments.quasi)
         else:
-            draft = sqlanon.suggest_hierarchy(con, arguments.column)
+            draft = sqlanon.suggest_hierarchy(con, arguments.column, quasi=arguments.quasi)
         if arguments.create is not None:
             sqlanon.create_hierarchy(con, arguments.create, rows=draft.rows, replace=arguments.replace)
         if arguments.output is not None:
