@@ -35,7 +35,7 @@ from sqlanon.udfs.evaluate import walk as walks
 from sqlanon.udfs.evaluate.climb import climb, nearest
 from sqlanon.udfs.evaluate.dearest import Listing, top_of
 from sqlanon.udfs.evaluate.fees import Fees, around, charged_in, no_fees, regions_of
-from sqlanon.udfs.evaluate.rounds import AGAIN, AMPLE, CROWDED, FIRST, MOST_LEFT, PLENTY, ROUND, SCARCE, Round
+from sqlanon.udfs.evaluate.rounds import AGAIN, AMPLE, CROWDED, FIRST, MOST_LEFT, PLENTY, ROUND, SCARCE, SETTLED, Round
 from sqlanon.udfs.method import Progress, quiet
 from sqlanon.udfs.problem import Bools, Floats, Ints, Numbers, Problem
 from sqlanon.udfs.space.grid import Grid, grid_of
@@ -282,8 +282,10 @@ class Finder:
             if each.is_charging:
                 fees = regions_of(self.grid, self.boxes, self.k, fees, used)
             due, used = self._climb(prices, fees, np.geomspace(each.first, each.last, each.steps) * unit)
-            if best is None or each not in AGAIN or self._sum(prices, fees) > self._sum(*best):
+            if best is None or each not in AGAIN or self._sum(prices, fees) > self._sum(*best) * SETTLED:
                 best = prices.copy(), fees.copied()
+            elif each is AGAIN[-1]:
+                break
         if self.boxes is not None and best is not None:
             prices, fees = best
             self._keep(np.clip(prices, 0.0, self.cap), fees, self._how(fees), max(self.left, ENDING * self.walk))

@@ -50,5 +50,7 @@ AGAIN = 3 * (
     Round(0.05, 0.5, 300, 0.01, 0.001, is_charging=True),
 )
 MOST_LEFT = 0.75
-"""those that follow as long as most of the work is left, this share of it. Their prices count only if they add up to
-more: by then hardly any box is broken that was not listed."""
+"""those that follow as long as most of the work is left, this share of it."""
+SETTLED = 1.0001
+"""Their prices count only if they add up to this many times as much, as by then hardly any box is broken that was not
+listed; once they do not, the ascent is over."""

@@ -258,10 +258,13 @@ def _start(task: Task, offers: list[Groups], proof: Certificate | None) -> Group
     steps = EFFORTS["fast"].refine * task.share / (2 if is_fast and not task.is_tiny else 1)
     shortly = partial(_improved(task, proof), steps=max(5, int(steps)))
     later = 1.0 if is_fast or task.is_tiny else LATER
-    found = []
-    for one in unlike.values():
+    found: list[tuple[float, Groups]] = []
+    for _, one in sorted(unlike.items()):
         refined = shortly(task.problem, one, task.k, task.rng, quiet)
-        found.append((task.excess(refined) / (later if one is offers[-1] else 1.0), refined))
+        loss = task.excess(refined)
+        if proof is not None and loss <= proof.total * (1 + TIGHT):
+            return refined
+        found.append((loss / (later if one is offers[-1] else 1.0), refined))
     return min(found, key=lambda each: each[0])[1]
 
 
