@@ -52,5 +52,5 @@ def test_the_command_line_compares_policy_files(tmp_path: Path, capsys: pytest.C
     assert change == {"what": "k", "column": None, "before": "5", "after": "7"}
     assert main(["diff", str(first), "none.toml"]) == 2
     assert "There is no file 'none.toml'" in capsys.readouterr().err
-    with pytest.raises(CatalogError, match="no database"):
+    with pytest.raises(CatalogError, match="is not a policy file"):
         sqlanon.diff(None, first, "released")

@@ -226,6 +226,7 @@ def test_the_search_follows_the_objective(objective):
     assert costs.excess(problem, found, objective) < costs.excess(problem, start, objective)
 
 
+@pytest.mark.compiles
 def test_suppressed_rows_stay_so():
     problem = promise(table(120, 6), {"distinct_l": 2})
     start = strata.cluster(problem, 3, np.random.default_rng(0), quiet)
