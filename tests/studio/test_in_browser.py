@@ -113,7 +113,7 @@ def enter(browser: Any, server: Server) -> str:
 def people_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "people.csv"
     with duckdb.connect() as con:
-        samples.create(con, "adult", rows=2_000)
+        samples.create(con, "adult", rows=5_000)
         zips = "select *, (4300 + (row_number() over ()) % 60)::varchar as zip from adult"
         con.execute(f"copy (select age, zip, sex, education, occupation, salary_class from ({zips})) to '{path}'")
     return path
