@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -14,10 +15,12 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 def gap(loss: float, bound: float, has_models: bool = False) -> str:
     """How near to the best possible a loss is, after a semicolon: at the bound, within this many percent of it, or this
     many times it. Nothing where the bound says nothing."""
-    least = f"no release with this k{' and these models' if has_models else ''} can lose less than {bound:.1%}"
-    if loss <= bound * (1 + 1e-6):
+    is_reached = loss <= bound * (1 + 1e-6)
+    shown = percent(bound) if is_reached else bound_percent(bound)
+    least = f"no release with this k{' and these models' if has_models else ''} can lose less than {shown}"
+    if is_reached:
         return f"; {least}, and this one does not lose more" if bound > 0 else "; nothing is lost"
-    if bound <= 0 or f"{bound:.1%}" == "0.0%":
+    if bound <= 0 or shown == "0.0%":
         return ""
     excess = loss / bound - 1
     above = f"is within {100 * excess:.2g}% of that" if excess < 1 else f"loses {loss / bound:.1f} times that"
@@ -32,6 +35,11 @@ def plural(count: int, noun: str, several: str | None = None) -> str:
 def percent(share: float | None) -> str:
     """42.5%, or a dash for what is not known."""
     return "-" if share is None else f"{share:.1%}"
+
+
+def bound_percent(bound: float) -> str:
+    """42.5%, rounded down: what nothing can be less than must not be told as more."""
+    return percent(math.floor(1000 * bound + 1e-9) / 1000)
 
 
 def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -77,7 +77,7 @@ _STANDS = {
     "or lower(database_name) = lower($2) and schema_name = 'main')",
     3: "lower(database_name) = lower($2) and lower(schema_name) = lower($3)",
 }
-"""Where a name of so many parts may stand."""
+"""Where a name may stand, by how many parts it has."""
 
 
 def _found(con: duckdb.DuckDBPyConnection, parts: list[str]) -> tuple[str, bool] | None:

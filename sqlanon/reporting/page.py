@@ -200,7 +200,11 @@ def _numbers(facts: Facts) -> str:
         who = "people who" if facts.entity else "rows that"
         tiles.append(("classes", f"{facts.classes:,}", f"of {who} look the same", False))
     if facts.loss is not None:
-        bound = f"no release below {facts.lower_bound:.1%}" if facts.lower_bound is not None else "0% keeps everything"
+        bound = (
+            f"no release below {wording.bound_percent(facts.lower_bound)}"
+            if facts.lower_bound is not None
+            else "0% keeps everything"
+        )
         tiles.append(("lost (GCP)", f"{facts.loss:.1%}", bound, False))
     shown = "".join(
         f'<div class="tile{" bad" if is_bad else ""}"><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>'

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sweeping import examples
 
 import sqlanon
-from sqlanon import samples
+from sqlanon import samples, wording
 from sqlanon.cli.commands.completion import SHELLS
 from sqlanon.cli.commands.hierarchy import EXAMPLES
 from sqlanon.cli.completing import Completer
@@ -37,6 +37,15 @@ def database(tmp_path: Path) -> Path:
         samples.create(con.duckdb, "patients")
         sqlanon.create_hierarchy(con, "zip", rows=[("1", "a", "*"), ("2", "a", "*"), ("3", "b", "*")])
     return path
+
+
+def test_a_bound_is_never_told_as_more_than_was_proven() -> None:
+    assert "can lose less than 5.9%; this one" in wording.gap(0.08, 0.0599)
+    assert [wording.bound_percent(bound) for bound in (0.029, 0.06, 0.0009)] == ["2.9%", "6.0%", "0.0%"]
+    assert (
+        wording.gap(0.0599, 0.0599)
+        == "; no release with this k can lose less than 6.0%, and this one does not lose more"
+    )
 
 
 def test_a_release_shows_what_holds_and_nobodys_values(hospital: sqlanon.Connection) -> None:

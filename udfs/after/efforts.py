@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 PACES = {"best": 1e-3, "balanced": 2e-4, "fast": 1e-4}
-"""With a budget of so many seconds for each tuple, the search by prices is that of this effort; with less there is
-none."""
+"""The search by prices is that of the first effort for which the budget has this many seconds for each tuple."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Limit:
         return None if self.seconds is None else max(0.0, self.seconds - (self.clock() - self.begin))
 
     def effort(self, asked: str, tuples: int) -> str | None:
-        """The effort of a search by prices of so many tuples; None if there is no time for one."""
+        """The effort of a search by prices, if there is time for one in a table of this many tuples."""
         if self.seconds is None:
             return asked
         return next((effort for effort, pace in PACES.items() if self.seconds >= pace * tuples), None)

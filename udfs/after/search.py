@@ -71,8 +71,8 @@ def search(
     seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Groups:
-    """The best groups that were seen in this much work, or in so many seconds instead; their loss is never more than
-    before."""
+    """The best groups that were seen in this much work, or in these seconds if they are given. They never lose more
+    than the groups before."""
     begin, is_kept = clock(), groups.group != SUPPRESSED
     state = State(problem, groups, is_kept, k, certificate, objective, near, each)
     least, found, share, due = state.loss, groups, 0.0, 0.0

@@ -30,7 +30,7 @@ PART = 0.15
 NEARLY = 0.05
 """How many groups fewer than can be made in a region are nearly too many."""
 EACH, LOOKED_AT = 1, 10
-"""For as many groups as all rows make: so many regions at most, and so many boxes that could be some."""
+"""At most this many regions for each group that the rows could make, and this many boxes that could be regions."""
 
 
 class Fees(NamedTuple):

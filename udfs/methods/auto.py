@@ -125,15 +125,19 @@ class Task:
         return self.tuples <= TINY
 
     @property
+    def numbers(self) -> int:
+        """How many columns are numbers."""
+        return sum(isinstance(attribute, Numbers) for attribute in self.problem.attributes)
+
+    @property
     def has_numbers(self) -> bool:
         """Are several columns numbers? Then boxes around a row are too many to list, and mondrian is a good start."""
-        return sum(isinstance(attribute, Numbers) for attribute in self.problem.attributes) > 1
+        return self.numbers > 1
 
     @property
     def is_numeric(self) -> bool:
         """Are the columns numbers for the most part? Then mondrian's groups are the best start of a search."""
-        lines = sum(isinstance(attribute, Numbers) for attribute in self.problem.attributes)
-        return lines >= NUMBERS and 2 * lines >= len(self.problem.attributes)
+        return self.numbers >= NUMBERS and 2 * self.numbers >= len(self.problem.attributes)
 
     @property
     def has_room(self) -> bool:
